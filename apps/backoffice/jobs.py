@@ -2,7 +2,7 @@
 
 from datetime import time, timedelta
 
-from apps.backoffice.today.kept_days import check_days, keep_days
+from apps.backoffice.today.stored_takings import check_days, keep_days
 from apps.backoffice.today.takings import first_day
 from apps.core.jobs import job
 

@@ -91,7 +91,7 @@ class BackupCodes(_CappedPause, StaticDevice):
 class DayTakings(models.Model):
     """The takings of one day in Madrid that is over, so that "Hoy" need not add them up again.
 
-    Only `today.kept_days` reads and writes these rows. The sums are empty when the day must be
+    Only `today.stored_takings` reads and writes these rows. The sums are empty when the day must be
     added up again.
     """
 

@@ -14,14 +14,14 @@ from django.template.response import TemplateResponse
 
 from apps.classroom.models import Account, Enrolment
 from apps.core.errors import AcademyError
-from apps.core.fields import EmailFormField
+from apps.core.input_fields import EmailFormField
 from apps.core.models import Mail
 from apps.core.privacy import counted
 from apps.core.staff.admin_buttons import Repeated
 from apps.core.staff.admin_log import log_about
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.leads.models import Lead
-from apps.orders.back_office.merge_students import (
+from apps.orders.by_staff.merge_students import (
     CannotMerge,
     loses_friend_code,
     merge_students,

@@ -58,7 +58,7 @@ def _price(row: Recorded) -> Decimal:
     return Decimal(getattr(row, row.price_field))
 
 
-def before_a_row_changes(
+def remember_before_save(
     sender: type[Recorded], instance: Recorded, *, raw: bool = False, **kwargs: Any
 ) -> None:
     if raw:  # A fixture includes its own price history and counts.
@@ -73,7 +73,7 @@ def before_a_row_changes(
         )
 
 
-def after_a_row_changed(
+def record_save(
     sender: type[Recorded],
     instance: Recorded,
     *,
@@ -93,7 +93,7 @@ def after_a_row_changed(
     refresh_counts(university_ids=instance.affected_universities, degree_ids=degrees)
 
 
-def after_rows_were_added(sender: type[Recorded], rows: list[Recorded], **kwargs: Any) -> None:
+def record_added_rows(sender: type[Recorded], rows: list[Recorded], **kwargs: Any) -> None:
     if not rows:
         return
     if sender.price_field:
@@ -101,13 +101,13 @@ def after_rows_were_added(sender: type[Recorded], rows: list[Recorded], **kwargs
     refresh_counts()
 
 
-def after_a_row_went(sender: type[Recorded], instance: Recorded, **kwargs: Any) -> None:
+def record_deletion(sender: type[Recorded], instance: Recorded, **kwargs: Any) -> None:
     universities, degrees = _places(instance)
     refresh_counts(university_ids=universities, degree_ids=degrees)
 
 
 for model in (Degree, Subject, Lesson):
-    pre_save.connect(before_a_row_changes, sender=model)
-    post_save.connect(after_a_row_changed, sender=model)
-    post_delete.connect(after_a_row_went, sender=model)
-    rows_added.connect(after_rows_were_added, sender=model)
+    pre_save.connect(remember_before_save, sender=model)
+    post_save.connect(record_save, sender=model)
+    post_delete.connect(record_deletion, sender=model)
+    rows_added.connect(record_added_rows, sender=model)

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
-from apps.core.fields import EmailFormField
+from apps.core.input_fields import EmailFormField
 from apps.students.models import Student
 
 

@@ -5,7 +5,7 @@ from django.db.models import Sum
 from apps.orders.ledger.balance import balance_of, cents_of
 from apps.orders.models import Instalment, Order, Refund
 from apps.orders.models.statuses import EVER_PAID, PaymentKind, RefundStatus
-from apps.orders.refunds.sent_back import refunds_sent_back
+from apps.orders.refunds.sent_back_by_bank import refunds_sent_back_by_bank
 
 # The provider has made these refunds. A refund that the bank sent back is counted apart.
 _MADE = (RefundStatus.PENDING, RefundStatus.SUCCEEDED, RefundStatus.OUTSIDE)
@@ -35,7 +35,7 @@ def _returned_cents(order: Order) -> int:
     refunds = Refund.objects.filter(payment__order=order)
     made = refunds.filter(status__in=_MADE)
     # A further refund replaces one that was sent back once the provider has made it, not before.
-    sent_back = refunds_sent_back(replaced_by=_MADE).filter(payment__order=order)
+    sent_back = refunds_sent_back_by_bank(replaced_by=_MADE).filter(payment__order=order)
     return _sum(made) + _sum(sent_back)
 
 

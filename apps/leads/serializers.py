@@ -10,7 +10,7 @@ from rest_framework.exceptions import ValidationError
 
 from apps.catalogue.serializers import CatalogueSubjectOut
 from apps.core.errors import TooLarge
-from apps.core.fields import EmailField, VisibleCharField
+from apps.core.input_fields import EmailField, VisibleCharField
 from apps.leads import attachments
 from apps.leads.careers import CAREERS
 from apps.leads.quotes import Budget

@@ -12,8 +12,8 @@ from apps.core.money import as_json, to_cents
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import PRIVATE
 from apps.core.web.throttle import Limit
+from apps.orders.checkout.existing_order import open_order
 from apps.orders.checkout.recover import note_link_opened, recover
-from apps.orders.checkout.take_up import open_order
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
 from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
 from apps.orders.ledger.balance import balance_of

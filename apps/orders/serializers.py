@@ -6,8 +6,8 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from apps.core.fields import EmailField, VisibleCharField
 from apps.core.identity import email_identity
+from apps.core.input_fields import EmailField, VisibleCharField
 from apps.core.money import to_cents
 from apps.orders.checkout.acceptances import EARLIER, NEEDED
 from apps.orders.checkout.request import Checkout

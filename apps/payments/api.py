@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from apps.classroom.provisioning import AccessNotReady, account_status, resend_access_mail
 from apps.core.errors import AcademyError, Forbidden
-from apps.core.fields import EmailField
+from apps.core.input_fields import EmailField
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE
 from apps.core.web.throttle import Limit, client_networks

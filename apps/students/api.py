@@ -5,7 +5,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.fields import EmailField
+from apps.core.input_fields import EmailField
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE
 from apps.students.models import Student

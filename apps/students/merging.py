@@ -1,6 +1,6 @@
 """The student's own part of a merge: two rows of one person become one.
 
-`orders.back_office.merge_students` has the whole merge (docs/rules.md, "Students").
+`orders.by_staff.merge_students` has the whole merge (docs/rules.md, "Students").
 """
 
 from django.utils import timezone

@@ -19,8 +19,8 @@ from apps.classroom.models import AccessChange, Account, MoodleCourse, Provision
 from apps.classroom.provisioning import provision
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
-from apps.orders.back_office.merge_students import CannotMerge, merge_students
-from apps.orders.gifts.correct import correct_gift
+from apps.orders.by_staff.merge_students import CannotMerge, merge_students
+from apps.orders.gifts.change import correct_gift
 from apps.orders.models import Gift, Order
 from apps.students.models import Student
 from apps.students.services import change_email

@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 
 from apps.backoffice.accounts.password_links import INVITATION, mail_link
 from apps.backoffice.accounts.staff_powers import grantable_groups
-from apps.core.fields import EmailFormField
+from apps.core.input_fields import EmailFormField
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
 

@@ -35,7 +35,7 @@ from apps.backoffice.accounts.sign_in import (
 )
 from apps.backoffice.accounts.step_pages import step_context
 from apps.core.errors import TooManyRequests
-from apps.core.fields import EmailFormField
+from apps.core.input_fields import EmailFormField
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import AccountUrl, NoLongerDue, absolute_url, register_mail

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from apps.backoffice.reports.figures import payments_in, unmatched_in
 from apps.backoffice.reports.month import Month
-from apps.backoffice.today.one_statement import Question, answers, cents_of
+from apps.backoffice.today.batched_questions import Question, answers, cents_of
 
 MONTHS = 12
 # The size of the drawing in its own units: a place for each bar, and the height of the highest.

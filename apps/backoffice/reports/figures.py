@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Exists, Manager, OuterRef, Q, QuerySet, Sum
 
 from apps.backoffice.reports.month import Month
-from apps.backoffice.today.one_statement import Question, answers, cents_of
+from apps.backoffice.today.batched_questions import Question, answers, cents_of
 from apps.core.dates import today
 from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
 from apps.orders.models.statuses import EVER_PAID, WITHOUT_PROVIDER

@@ -20,7 +20,7 @@ from apps.core.money import to_cents
 from apps.leads.models import Withdrawal
 from apps.leads.withdrawal.services import record_withdrawal
 from apps.leads.withdrawal.statement import Statement
-from apps.orders.back_office.actions import add_note
+from apps.orders.by_staff.actions import add_note
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.ledger.history import attend_flags
 from apps.orders.ledger.refused_cards import count_refused_card

@@ -14,7 +14,7 @@ from apps.core.identity import email_identity
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
 from apps.leads.models import Lead
-from apps.orders.back_office.order_page import state_of
+from apps.orders.admin_pages.order_page import state_of
 from apps.orders.models import Order, Payment
 from apps.students.models import SignIn, Student
 from apps.students.student_buttons import BlockForm

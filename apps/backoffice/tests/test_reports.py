@@ -14,17 +14,17 @@ from openpyxl import load_workbook
 from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.month import month_of, this_month
 from apps.backoffice.reports.movements import movements, payouts
-from apps.backoffice.today.kept_days import takings_by_day
+from apps.backoffice.today.stored_takings import takings_by_day
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
-from apps.orders.refunds.sent_back import settle_outside
+from apps.orders.refunds.sent_back_by_bank import settle_outside
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments import balance_copy
 from apps.payments.balance_copy import fetch_balance
+from apps.payments.events.handlers import HANDLERS
 from apps.payments.models import BalanceEntry, Payout
 from apps.payments.stripe.client import ProviderError
-from apps.payments.webhooks import HANDLERS
 from apps.students.models import Student
 from tests.helpers.admin import count_queries
 from tests.helpers.factories import make_subject

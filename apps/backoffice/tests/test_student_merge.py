@@ -13,7 +13,7 @@ from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
 from apps.core.staff.fresh_password import GIVEN_AT
-from apps.orders.back_office.merge_students import CannotMerge, merge_students
+from apps.orders.by_staff.merge_students import CannotMerge, merge_students
 from apps.orders.models import Dispute, Order, Payment, PromoUse, ReferralReward
 from apps.pricing.models import PromoCode
 from apps.students.models import Consent, ErasureRequest, FormerEmail, SignIn, Student

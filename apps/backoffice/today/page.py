@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from apps.backoffice.accounts.permitted import Permitted
 from apps.backoffice.today import takings
-from apps.backoffice.today.one_statement import answers
+from apps.backoffice.today.batched_questions import answers
 from apps.backoffice.today.takings import Expected, Takings
 from apps.backoffice.today.tiles import PAID_WITHOUT_ACCESS, TILES
 from apps.core.money import grouped

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from django.db.models import Q, Sum
 from django.db.models.functions import TruncMonth
 
-from apps.backoffice.today.kept_days import takings_by_day
-from apps.backoffice.today.one_statement import cents_of
+from apps.backoffice.today.batched_questions import cents_of
+from apps.backoffice.today.stored_takings import takings_by_day
 from apps.core.dates import today
 from apps.orders.models import Instalment
 

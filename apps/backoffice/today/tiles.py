@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from apps.backoffice.today.one_statement import Question
+from apps.backoffice.today.batched_questions import Question
 from apps.classroom.models import STUCK_CHANGE, AccessChange, Account
 from apps.core.jobs import failing_jobs
 from apps.core.models import Backup, Heartbeat, Mail

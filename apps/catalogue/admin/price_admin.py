@@ -22,7 +22,7 @@ from apps.catalogue.bulk_prices import (
 )
 from apps.catalogue.models import Lesson, PriceBatch, PriceChange
 from apps.catalogue.price_questions import PricesUnconfirmed
-from apps.core.fields import EurosField
+from apps.core.input_fields import EurosField
 from apps.core.money import to_cents
 from apps.core.staff.admin_base import ReadOnlyAdmin, ReadOnlyRowsInline, moment, money
 from apps.core.staff.admin_log import log_rows

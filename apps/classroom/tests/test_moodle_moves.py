@@ -8,7 +8,7 @@ from apps.classroom.accounts import set_password
 from apps.classroom.models import AccessChange, Account
 from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.sync import sync_classroom
-from apps.orders.back_office.merge_students import merge_students
+from apps.orders.by_staff.merge_students import merge_students
 from apps.students.services import announce_new_email, find_or_create_student
 from tests.helpers.factories import make_subject
 

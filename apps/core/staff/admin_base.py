@@ -20,7 +20,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
-from apps.core.fields import EmailFormField, EurosField
+from apps.core.input_fields import EmailFormField, EurosField
 from apps.core.models import StaffAction
 from apps.core.money import format_euros, to_cents
 from apps.core.public_pictures import PictureField

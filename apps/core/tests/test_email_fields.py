@@ -4,7 +4,7 @@ import pytest
 from django import forms
 from rest_framework import serializers
 
-from apps.core.fields import EmailField, EmailFormField
+from apps.core.input_fields import EmailField, EmailFormField
 from tools.dev.processes import ROOT
 
 # A Turkish i without its dot and with it, a long s and the sign of kelvin.

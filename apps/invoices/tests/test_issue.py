@@ -20,7 +20,7 @@ from apps.invoices.jobs import issue_invoices
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, SeriesCounter
 from apps.invoices.pdf import invoice_pdf
 from apps.orders.models import Refund
-from apps.orders.refunds.sent_back import settle_outside
+from apps.orders.refunds.sent_back_by_bank import settle_outside
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
 from tests.helpers.plans import buy_in_instalments

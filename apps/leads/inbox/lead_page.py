@@ -26,7 +26,7 @@ from apps.leads.inbox.forms import (
     suggested_answer,
 )
 from apps.leads.models import AnswerTemplate, Lead, LeadEntry
-from apps.orders.back_office.staff_order_pages import PREFILLED
+from apps.orders.admin_pages.staff_order_pages import PREFILLED
 
 View = Callable[..., HttpResponse]
 

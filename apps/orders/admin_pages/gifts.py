@@ -12,7 +12,7 @@ from apps.classroom.transfer import BeingProvided, is_being_provided
 from apps.core.staff.admin_base import AcademyModelAdmin, list_link, moment
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.fresh_password import AsksPasswordForFields
-from apps.orders.gifts.correct import correct_gift
+from apps.orders.gifts.change import correct_gift
 from apps.orders.gifts.details import check_day, check_words
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift

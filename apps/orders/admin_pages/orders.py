@@ -20,6 +20,7 @@ from apps.core.staff.admin_base import (
     money,
 )
 from apps.core.staff.admin_filters import month_filter
+from apps.orders.admin_pages.buttons import button_urls
 from apps.orders.admin_pages.filters import (
     AccessFilter,
     GiftFilter,
@@ -27,6 +28,7 @@ from apps.orders.admin_pages.filters import (
     RecoveredFilter,
     TransferFilter,
 )
+from apps.orders.admin_pages.order_page import order_page, state_of
 from apps.orders.admin_pages.rows import (
     DiscountRows,
     InstalmentRows,
@@ -34,9 +36,7 @@ from apps.orders.admin_pages.rows import (
     PaymentRows,
     PromoUseRows,
 )
-from apps.orders.back_office.buttons import button_urls
-from apps.orders.back_office.order_page import order_page, state_of
-from apps.orders.back_office.staff_order_pages import staff_order_urls
+from apps.orders.admin_pages.staff_order_pages import staff_order_urls
 from apps.orders.ledger.history import attend_flags
 from apps.orders.models import (
     Order,

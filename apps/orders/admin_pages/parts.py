@@ -1,13 +1,15 @@
-"""The admin's lists of lines, instalments, payments, history and code uses."""
+"""The admin's lists of lines, instalments, payments, history, code uses, transfers and notes."""
 
 from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
 from apps.core.staff.admin_base import (
     ReadOnlyAdmin,
+    list_link,
     moment,
     money,
 )
@@ -18,8 +20,10 @@ from apps.orders.models import (
     Instalment,
     OrderEvent,
     OrderLine,
+    OrderNote,
     Payment,
     PromoUse,
+    TransferReceipt,
 )
 from apps.orders.plan.charging import charge_again
 from apps.orders.settlement.unmatched import attend_unmatched_payments
@@ -160,3 +164,64 @@ class PromoUseAdmin(OfOrderAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoUse]:
         uses: QuerySet[PromoUse] = super().get_queryset(request)
         return uses.select_related("promo_code", "order", "student")
+
+
+@admin.register(TransferReceipt)
+class TransferReceiptAdmin(ReadOnlyAdmin):
+    list_display = (
+        "proof",
+        "of_order",
+        "worth",
+        "received_on",
+        "actor",
+        moment("created_at", "apuntada"),
+    )
+    list_filter = (month_filter("created_at", "apuntada en"),)
+    search_fields = ("proof", "order__email")
+    link_lookups = ("order__id__exact",)
+    fields = ("order", "amount", "received_on", "proof", "actor", "created_at")
+
+    @admin.display(description="pedido", ordering="order")
+    def of_order(self, receipt: TransferReceipt) -> SafeString:
+        return list_link(f"Pedido {receipt.order_id}", "orders_order", id__exact=receipt.order_id)
+
+    @admin.display(description="importe", ordering="amount")
+    def worth(self, receipt: TransferReceipt) -> str:
+        return money(receipt.amount)
+
+
+class DueFilter(admin.SimpleListFilter):
+    title = "para cuándo"
+    parameter_name = "cuando"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("hoy", "Para hoy o antes"), ("pendientes", "Pendientes")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[OrderNote]) -> Any:
+        notes = OrderNote.objects.all()
+        if self.value() == "hoy":
+            return rows.filter(pk__in=notes.due().values("pk"))
+        if self.value() == "pendientes":
+            return rows.filter(pk__in=notes.waiting().values("pk"))
+        return None
+
+
+@admin.register(OrderNote)
+class OrderNoteAdmin(ReadOnlyAdmin):
+    list_display = (
+        "text",
+        "of_order",
+        "due_on",
+        "actor",
+        moment("created_at", "escrita"),
+        moment("done_at", "hecha"),
+    )
+    list_select_related = ("order",)
+    list_filter = (DueFilter,)
+    search_fields = ("text", "order__email", "actor")
+    link_lookups = ("order__id__exact",)
+    fields = ("order", "text", "due_on", "actor", "created_at", "done_at", "done_by")
+
+    @admin.display(description="pedido", ordering="order")
+    def of_order(self, note: OrderNote) -> str:
+        return list_link(f"Pedido {note.order_id}", "orders_order", id__exact=note.order_id)

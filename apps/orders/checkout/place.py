@@ -6,8 +6,8 @@ from django.db import transaction
 
 from apps.orders.checkout.acceptances import check_acceptances
 from apps.orders.checkout.already_bought import mail_already_bought
+from apps.orders.checkout.existing_order import lock_existing_order
 from apps.orders.checkout.request import Checkout, Placed
-from apps.orders.checkout.take_up import take_up
 from apps.orders.checkout.write import PricedCheckout, set_wishes, write_order
 from apps.orders.errors import FriendCodeReserved, OpenPaymentInTheWay, PaidByTransfer
 from apps.orders.gifts.details import stored_details
@@ -32,7 +32,7 @@ def place(checkout: Checkout) -> Placed:
     OpenPaymentInTheWay or FriendCodeReserved if the caller has to cancel an open payment first, and
     OrderMadeMeanwhile if a concurrent request of the same page has created the order.
     """
-    order = take_up(checkout)
+    order = lock_existing_order(checkout)
     by_staff = getattr(order, "by_staff", None)
     if by_staff is not None and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:
         raise PaidByTransfer

@@ -7,7 +7,7 @@ from django.utils import timezone
 from apps.core.database import insert_new
 from apps.core.money import as_json
 from apps.core.monitoring.purchase_log import log_step
-from apps.orders.checkout.take_up import open_order
+from apps.orders.checkout.existing_order import open_order
 from apps.orders.gifts.details import stored_details
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.orders.models.statuses import EventKind

@@ -17,7 +17,7 @@ from apps.core.privacy import (
     register_personal_data,
     register_retention,
 )
-from apps.orders.gifts.cancel import cancel_gift
+from apps.orders.gifts.change import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag
 from apps.orders.models import Gift, Order

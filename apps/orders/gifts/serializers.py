@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.core.dates import today
-from apps.core.fields import EmailField, VisibleCharField
+from apps.core.input_fields import EmailField, VisibleCharField
 from apps.orders.contact_rules import EMAIL, REQUIRED, check_email
 from apps.orders.gifts.details import GiftDetails, check_day, check_words
 from apps.orders.models.gift import MESSAGE_LENGTH, NAME_LENGTH

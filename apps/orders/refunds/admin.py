@@ -10,7 +10,7 @@ from apps.core.staff.admin_base import ReadOnlyAdmin, list_link, moment, money
 from apps.core.staff.admin_filters import month_filter
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.models import Dispute, Order, Refund
-from apps.orders.refunds.sent_back import settle_outside
+from apps.orders.refunds.sent_back_by_bank import settle_outside
 
 
 class _OfPaymentAdmin(ReadOnlyAdmin):

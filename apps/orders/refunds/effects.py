@@ -1,7 +1,7 @@
 """The effects of a refund on access, plan, reward and the order's status.
 
 The rules are in docs/rules.md, "Refunds and disputes". The use of a promo code does not change: see
-`promo_use`.
+`preview.keeps_promo_use`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from django.conf import settings
 from apps.classroom.access import open_without, withdraw_access
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
-from apps.orders.gifts.cancel import cancel_gift
+from apps.orders.gifts.change import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import Balance, balance_of
 from apps.orders.ledger.history import flag, note

@@ -6,7 +6,7 @@ from apps.core.money import format_euros, to_cents
 from apps.orders.ledger.balance import Balance, balance_of
 from apps.orders.ledger.lines import lines_left
 from apps.orders.models import Order, OrderLine, Payment, ReferralReward
-from apps.orders.models.statuses import SOLD
+from apps.orders.models.statuses import SOLD, PromoUseStatus
 from apps.orders.plan.schedule import preview_cancellation
 from apps.orders.refunds.effects import (
     RefundRequest,
@@ -14,7 +14,6 @@ from apps.orders.refunds.effects import (
     lines_kept_open,
     loses_reward,
 )
-from apps.orders.refunds.promo_use import keeps_promo_use
 from apps.orders.refunds.request import split_over_payments
 
 
@@ -82,3 +81,13 @@ def _reward(order: Order, *, is_lost: bool) -> Iterator[str]:
         yield f"{name} ya se pagó: el pedido queda con un aviso."
     else:
         yield f"{name} se anula."
+
+
+def keeps_promo_use(order: Order) -> bool:
+    """Whether the order has used up a promo code, and still will after a refund.
+
+    Neither a full nor a partial refund releases the use (docs/rules.md, "Promo codes"): a
+    promo code for one purchase could otherwise be used for a second one. The use stays `used` and
+    counts towards the limits of the promo code and of its buyer. No function changes it.
+    """
+    return order.promo_uses.filter(status=PromoUseStatus.USED).exists()

@@ -18,7 +18,7 @@ from apps.classroom.provisioning import (
     grant_access,
 )
 from apps.core.dates import today
-from apps.orders.gifts.cancel import cancel_gift
+from apps.orders.gifts.change import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import lines_left

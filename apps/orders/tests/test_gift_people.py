@@ -12,7 +12,7 @@ from apps.core.mail.registry import render_mail
 from apps.core.models import Mail, StaffAction
 from apps.core.privacy import CannotErase, erase_all, export_all, purge_all
 from apps.core.staff.admin_conflicts import SEEN
-from apps.orders.back_office.merge_students import merge_students
+from apps.orders.by_staff.merge_students import merge_students
 from apps.orders.models import Gift, Order
 from apps.orders.reads import paid_without_access
 from apps.orders.settlement.gift_delivery import deliver

@@ -7,7 +7,7 @@ from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models.statuses import PromoUseStatus
 from apps.orders.offer.cart import CheckoutItem
-from apps.orders.refunds.promo_use import keeps_promo_use
+from apps.orders.refunds.preview import keeps_promo_use
 from apps.orders.settlement.mark_paid import mark_paid
 from tests.helpers.factories import BRUNO, make_promo, make_subject
 

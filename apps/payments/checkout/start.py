@@ -9,9 +9,9 @@ from apps.core.errors import AcademyError, TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import as_json
 from apps.core.web.throttle import Limit, Networks
+from apps.orders.checkout.existing_order import completed_before, credentials, open_order
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout, Placed, PlacedBefore
-from apps.orders.checkout.take_up import completed_before, credentials, open_order
 from apps.orders.checkout.write import OrderMadeMeanwhile
 from apps.orders.errors import (
     AlreadyPaid,

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
 from apps.core.errors import AcademyError
-from apps.core.fields import EurosField
+from apps.core.input_fields import EurosField
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.ledger.lines import lines_left

@@ -10,7 +10,7 @@ from apps.core.models import Mail
 from apps.orders.models import Payment, Refund
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.request import RefundRefused
-from apps.orders.refunds.sent_back import refunds_sent_back, settle_outside
+from apps.orders.refunds.sent_back_by_bank import refunds_sent_back_by_bank, settle_outside
 from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe import refunds as stripe_returns
 from tests.helpers.refunds import buy, refund, refunded_at_provider
@@ -178,13 +178,13 @@ def test_refund_returned_by_the_bank_is_flagged_and_can_be_repeated(sandbox, ord
     assert order.status == "refunded"
     assert order.flag.startswith("El banco no ha aceptado la devolución")
     assert Mail.objects.filter(key=f"staff-attention:refund-failed-{made.pk}").count() == 1
-    assert list(refunds_sent_back()) == [made]
+    assert list(refunds_sent_back_by_bank()) == [made]
     assert refundable_cents(order) == 18240
 
     refund(order, clerk)
 
     assert order.status == "refunded"
-    assert not refunds_sent_back().exists()
+    assert not refunds_sent_back_by_bank().exists()
 
 
 def test_refund_settled_outside_stripe_is_not_repeated(sandbox, order, clerk):
@@ -195,7 +195,7 @@ def test_refund_settled_outside_stripe_is_not_repeated(sandbox, order, clerk):
 
     assert settle_outside([made.pk], actor="carla") == 1
 
-    assert not refunds_sent_back().exists()
+    assert not refunds_sent_back_by_bank().exists()
     assert refundable_cents(order) == 0
     with pytest.raises(RefundRefused):
         refund(order, clerk, 100)

@@ -18,7 +18,7 @@ from django.utils.timezone import localtime
 
 from apps.catalogue.models import Degree, Subject, University
 from apps.core.database import in_transaction
-from apps.core.fields import EurosField
+from apps.core.input_fields import EurosField
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, links, list_link, moment, money
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.catalogue.models import Degree, Subject, University
-from apps.core.fields import EurosField
+from apps.core.input_fields import EurosField
 from apps.core.mail.registry import absolute_url
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, money

@@ -21,7 +21,7 @@ from rest_framework.serializers import ValidationError as SerializerError
 from apps.catalogue.models import Lesson, Subject
 from apps.core.dates import today
 from apps.core.errors import AcademyError
-from apps.core.fields import EmailFormField
+from apps.core.input_fields import EmailFormField
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.admin_log import log_about
 from apps.core.staff.fresh_password import (

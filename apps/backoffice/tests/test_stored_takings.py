@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from apps.backoffice.jobs import check_takings, keep_takings
 from apps.backoffice.models import DayTakings
-from apps.backoffice.today import kept_days
-from apps.backoffice.today.kept_days import Sums, WrongSums, add_up, keep_days, takings_by_day
+from apps.backoffice.today import stored_takings
+from apps.backoffice.today.stored_takings import Sums, WrongSums, add_up, keep_days, takings_by_day
 from apps.backoffice.today.takings import first_day
 from apps.core.models import Mail
 from apps.orders.models import Payment, Refund
@@ -146,7 +146,7 @@ def test_sums_of_a_day_that_changes_meanwhile_are_not_kept(order, monkeypatch):
         pay(order, "2026-11-17T13:00:00+01:00", 50)
         return sums
 
-    monkeypatch.setattr(kept_days, "add_up", add_up_and_pay)
+    monkeypatch.setattr(stored_takings, "add_up", add_up_and_pay)
     keep_days(YESTERDAY)
     monkeypatch.undo()
 
@@ -188,7 +188,7 @@ def test_payment_that_commits_while_its_day_is_added_up_is_not_lost(order, monke
         is_added_up.set()
         return sums
 
-    monkeypatch.setattr(kept_days, "add_up", add_up_without_it)
+    monkeypatch.setattr(stored_takings, "add_up", add_up_without_it)
     paying = Thread(target=pay_slowly)
     paying.start()
     assert keep_days(YESTERDAY) == 0

@@ -20,7 +20,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 
 from apps.backoffice.models import DayTakings
-from apps.backoffice.today.one_statement import cents_of
+from apps.backoffice.today.batched_questions import cents_of
 from apps.core.dates import midnight, today
 from apps.orders.models import Order, Payment, Refund
 from apps.orders.reads import paid_after_reminder

@@ -5,13 +5,13 @@ from uuid import uuid4
 
 from apps.classroom.models import Provisioning
 from apps.core.money import format_euros
-from apps.orders.back_office.buttons import EmailForm, NoteForm
-from apps.orders.back_office.timeline import timeline
+from apps.orders.admin_pages.buttons import EmailForm, NoteForm
+from apps.orders.admin_pages.stripe_links import payment_page
+from apps.orders.admin_pages.timeline import timeline
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Gift, Order, Refund, StaffOrder
 from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, UNPAID
 from apps.orders.refunds.available import refundable_cents
-from apps.orders.stripe_links import payment_page
 
 
 def order_page(order: Order) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from apps.classroom.models import AccessChange, Provisioning
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents
+from apps.orders.admin_pages.stripe_links import payment_page
 from apps.orders.models import Gift, Order, OrderEvent, OrderNote, Payment, Refund
 from apps.orders.models.statuses import EventKind
-from apps.orders.stripe_links import payment_page
 
 # Events that a person should notice at a glance.
 BAD = {

@@ -1,4 +1,7 @@
-"""Corrections of a gift by staff, before and after its delivery (docs/rules.md, "Gifts")."""
+"""Changes of a gift: corrections by staff, and cancellation after a refund.
+
+The rules are in docs/rules.md, "Gifts".
+"""
 
 import secrets
 
@@ -6,7 +9,7 @@ from apps.classroom.transfer import transfer_access
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.orders.ledger.history import note
-from apps.orders.models import Gift
+from apps.orders.models import Gift, Order
 from apps.orders.models.statuses import EventKind
 from apps.students.services import find_or_create_student
 
@@ -48,3 +51,10 @@ def _tell(gift: Gift, to: str, *, is_buyer: bool) -> None:
         to=to,
         context={"gift_id": gift.pk, "is_buyer": is_buyer},
     )
+
+
+def cancel_gift(order: Order, *, actor: str, reason: str) -> None:
+    """Cancel the gift of an order that waits for its day. The caller holds the order's lock."""
+    waiting = Gift.objects.waiting().filter(order=order)
+    if waiting.update(status=Gift.Status.CANCELED):
+        note(order, kind=EventKind.GIFT_CANCELED, actor=actor, reason=f"Regalo anulado: {reason}")

@@ -68,7 +68,7 @@ def completed_before(checkout: Checkout) -> Order | None:
     return order if requested == set(order.lines.values_list("subject_id", "lesson_id")) else None
 
 
-def take_up(checkout: Checkout) -> Order | None:
+def lock_existing_order(checkout: Checkout) -> Order | None:
     """The open order that a checkout names, with its row locked. None if it names none.
 
     Raises the errors of `open_order`, TooManyRequests while refused cards lock the order, and

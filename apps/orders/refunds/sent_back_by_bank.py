@@ -13,7 +13,7 @@ from apps.orders.models import Refund
 from apps.orders.models.statuses import REFUND_COUNTED, EventKind
 
 
-def refunds_sent_back(
+def refunds_sent_back_by_bank(
     *, replaced_by: Iterable[str] = (*REFUND_COUNTED, Refund.Status.OUTSIDE)
 ) -> QuerySet[Refund]:
     """Refunds that the bank sent back and that no later refund of the same payment replaces.

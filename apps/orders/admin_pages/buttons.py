@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from apps.core.errors import Invalid
-from apps.core.fields import EmailFormField
+from apps.core.input_fields import EmailFormField
 from apps.core.staff.admin_buttons import button_view, form_key
-from apps.orders.back_office import actions
+from apps.orders.by_staff import actions
 from apps.orders.models import Order
 
 # Does the work for a request, and returns a Spanish sentence for staff.
