@@ -184,6 +184,18 @@ def test_the_owner_s_statement_is_kept_and_acknowledged_after_a_stranger_s(
     assert before == (1 if with_link else 20)
 
 
+def test_the_owner_gets_the_acknowledgement_of_a_case_that_a_stranger_began_with_a_tag(
+    client, order
+):
+    """Not every mailbox takes mails to an address with a tag."""
+    confirm(client, order, email="ana+tag@example.com")
+
+    confirm(client, order, clave=token_of(order), details="Yo desisto")
+
+    assert mails("withdrawal_acknowledged")[-1].to == "ana@example.com"
+    assert Withdrawal.objects.get().email == "ana@example.com"
+
+
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_the_same_statement_sent_twice_at_once_makes_one_case(order):

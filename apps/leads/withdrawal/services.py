@@ -44,6 +44,10 @@ def record_withdrawal(statement: Statement, *, token: str = "") -> Withdrawal:
             case, is_new = _new_case(statement, order, case)
         if is_repeated and not is_owner:
             return case
+        if is_owner:
+            # A stranger may have opened the case with a tag, at which no mail arrives.
+            case.email = statement.email.strip().lower()
+            case.save(update_fields=["email"])
         mail = _queue_acknowledgement(case, entry=entry, is_owner=is_owner)
         if (is_new or is_owner) and mail is not None and mail.status != Mail.Status.WITHHELD:
             case.acknowledged = True
