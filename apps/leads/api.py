@@ -275,6 +275,7 @@ class QuoteByLink(PublicAPIView):
             "valid_until": quote.valid_until,
             "final_price": quote.final_price,
             "binding_price": cart.binding_price,
+            "installment_minimum": as_json(cart.instalment_minimum_cents),
             "notice": cart.notice or None,
         }
         return Response(shapes.QuoteOutput(answer).data, headers=NO_STORE)

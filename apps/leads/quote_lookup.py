@@ -32,6 +32,7 @@ def _binding_quote_of(quote: Quote) -> BindingQuote | None:
             payment_type=PaymentType(quote.payment_type),
             price_cents=to_cents(quote.binding_price),
         ),
+        sent_at=quote.lead.created_at,
         valid_until=quote.valid_until,
         friend_code=quote.friend_promo if friend_cents else None,
         friend_cents=friend_cents,

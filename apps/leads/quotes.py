@@ -23,7 +23,7 @@ from apps.pricing.calculator import CalculatorQuote, date_range_of, quote_calcul
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
-from apps.pricing.reads import campaign_today, current_terms
+from apps.pricing.reads import campaign_today, current_terms, terms_at
 from apps.pricing.rules import DiscountKind
 from apps.pricing.sale_terms import SaleTerms
 
@@ -215,6 +215,7 @@ class QuotedCart:
     subject_ids: tuple[int, ...]
     binding_price: Decimal | None
     notice: str
+    instalment_minimum_cents: int
 
 
 def quoted_cart(quote: Quote) -> QuotedCart:
@@ -227,7 +228,11 @@ def quoted_cart(quote: Quote) -> QuotedCart:
     )
     ids = tuple(pk for pk in quoted if pk in on_sale)
     notice = _notice(quote, all_on_sale=len(ids) == len(quoted))
-    return QuotedCart(ids, None if notice else quote.binding_price, notice)
+    least = min(
+        terms.instalment_minimum_total_cents
+        for terms in (current_terms(), terms_at(quote.lead.created_at))
+    )
+    return QuotedCart(ids, None if notice else quote.binding_price, notice, least)
 
 
 def _notice(quote: Quote, *, all_on_sale: bool) -> str:

@@ -303,4 +303,7 @@ class QuoteOutput(serializers.Serializer[dict[str, Any]]):
         allow_null=True,
         help_text="null: ya no obliga, porque pasó el plazo, se usó o falta una asignatura.",
     )
+    installment_minimum = serializers.FloatField(
+        help_text="El total mínimo para pagarlo a plazos: el de cuando se envió, si hoy es mayor."
+    )
     notice = serializers.CharField(allow_null=True, help_text="Por qué ya no obliga.")

@@ -392,6 +392,7 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
     discounts = DiscountOutput(many=True)
     saved_total = serializers.FloatField()
     totals = TotalsOutput(help_text="El total con cada forma de pago.")
+    installment_minimum = serializers.FloatField(help_text="El total mínimo para pagar a plazos.")
     changes = serializers.ListField(child=serializers.DictField())
     bank = serializers.ChoiceField(
         choices=("confirming", "declined"),

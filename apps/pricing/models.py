@@ -1,5 +1,5 @@
 from calendar import monthrange
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Self
 
@@ -386,6 +386,10 @@ class TermsQuerySet(models.QuerySet["Terms"]):
     def in_force(self) -> "Terms | None":
         """The newest row. A shop whose terms nobody has changed has none."""
         return self.order_by("-pk").first()
+
+    def in_force_at(self, moment: datetime) -> "Terms | None":
+        """The row that was the newest at that moment."""
+        return self.filter(changed_at__lte=moment).in_force()
 
 
 class Terms(models.Model):

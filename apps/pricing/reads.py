@@ -1,4 +1,5 @@
 from dataclasses import asdict, replace
+from datetime import datetime
 
 from django.conf import settings
 
@@ -45,6 +46,12 @@ def _in_shop(campaign: CampaignTerms | None) -> CampaignTerms | None:
 def current_terms() -> SaleTerms:
     """The terms of sale in force, the same throughout a request, task or job."""
     row = Terms.objects.in_force()
+    return SaleTerms() if row is None else row.values()
+
+
+def terms_at(moment: datetime) -> SaleTerms:
+    """The terms that were in force at that moment."""
+    row = Terms.objects.in_force_at(moment)
     return SaleTerms() if row is None else row.values()
 
 

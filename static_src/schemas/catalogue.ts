@@ -65,6 +65,7 @@ export const QuotedCart = z.pipe(
     payment_type: PaymentType,
     valid_until: z.string(),
     binding_price: z.nullable(cents),
+    installment_minimum: cents,
     notice: z.nullable(z.string()),
   }),
   z.transform(({ items, subjects, notice, ...rest }) => ({
@@ -77,6 +78,7 @@ export const QuotedCart = z.pipe(
             subjectIds: items,
             paymentType: rest.payment_type,
             priceCents: rest.binding_price,
+            instalmentMinimumCents: rest.installment_minimum,
             validUntil: new Date(rest.valid_until),
           },
   })),

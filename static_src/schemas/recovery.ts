@@ -56,6 +56,7 @@ export const RecoveredOrder = z.pipe(
     discounts: z.array(Discount),
     saved_total: cents,
     totals: z.object({ full_payment: cents, installment: cents }),
+    installment_minimum: cents,
     changes: z.array(Change),
     bank: z.nullable(z.enum(["confirming", "declined"])),
   }),
@@ -65,6 +66,7 @@ export const RecoveredOrder = z.pipe(
     savedTotalCents: order.saved_total,
     /** The total with each payment type. */
     totals: order.totals,
+    instalmentMinimumCents: order.installment_minimum,
     paymentType: order.payment_type,
     createdAt: new Date(order.created_at),
     promoCode: order.promo_code,

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 import time_machine
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.core.models import Mail
 from apps.leads.models import Quote
@@ -29,6 +30,7 @@ from tests.helpers.factories import (
     whole,
 )
 from tests.helpers.parallel import in_parallel
+from tests.helpers.terms import set_terms
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +86,33 @@ def test_binding_price_is_charged_to_the_cent_as_one_discount(api, sandbox, pair
     pay(api, answer)
     assert UsedQuote.objects.get().order == order
     assert Order.objects.get().status == "paid"
+
+
+@pytest.mark.parametrize("today", ["35.00", "34.00"])
+def test_raised_minimum_for_instalments_leaves_a_quote_that_was_sent_as_it_is(api, sandbox, today):
+    subject = make_subject("Cálculo", "35.00")
+    with time_machine.travel(timezone.now() - timedelta(days=1)):
+        quote = make_quote(api, subject)
+    set_terms(instalment_minimum_total=40)
+    subject.final_price = today
+    subject.save()
+    assert api.get("quotes", presupuesto=signed_id(quote))[1]["installment_minimum"] == 30
+
+    asked = body(quote, whole(subject), total=today, payment_type="installment")
+    answer = api.checkout(asked)
+
+    assert answer["total_amount"] == float(today)
+    without_quote = checkout_body(whole(subject), total=today, payment_type="installment")
+    assert api.post("process-checkout", without_quote)[1]["code"] == "instalments_unavailable"
+
+
+def test_quote_below_the_minimum_of_its_day_is_not_paid_in_instalments(api):
+    subject = make_subject("Cálculo", "25.00")
+    quote = make_quote(api, subject)
+
+    asked = body(quote, whole(subject), total="25.00", payment_type="installment")
+
+    assert api.post("process-checkout", asked)[1]["code"] == "instalments_unavailable"
 
 
 def test_price_increase_does_not_change_the_binding_price(api, sandbox, pair):

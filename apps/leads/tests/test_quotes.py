@@ -285,6 +285,7 @@ def test_quote_link_returns_subjects_and_binding_price(api):
         "valid_until": "2026-12-05T10:00:00+01:00",
         "final_price": 328.5,
         "binding_price": 343.5,
+        "installment_minimum": 30,
         "notice": None,
     }
 

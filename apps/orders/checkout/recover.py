@@ -30,6 +30,7 @@ class Recovered:
         return {
             "id": order.pk,
             "total_amount": as_json(offer.total_cents),
+            "installment_minimum": as_json(self.now.instalment_minimum_cents),
             "totals": {kind: as_json(cents) for kind, cents in self.now.totals.items()},
             "payment_type": offer.payment_type,
             "created_at": timezone.localtime(order.created_at),

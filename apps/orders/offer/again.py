@@ -91,6 +91,12 @@ class OfferedAgain:
         return {kind: _best_offer(one, self.facts)[0].total_cents for kind, one in asked.items()}
 
     @property
+    def instalment_minimum_cents(self) -> int:
+        """The least total with which the order can be paid in instalments."""
+        asked = replace(self.asked, payment_type=PaymentType.INSTALMENTS)
+        return make_offer(asked, self.facts).instalment_minimum_cents
+
+    @property
     def typed_code(self) -> str | None:
         """The promo code that counts, unless it is the friend code of a quote."""
         return self.offer.code.promo.code if self.offer.code and not self.offer.quote else None

@@ -47,6 +47,7 @@ class BindingQuote:
     number: int
     key: str
     terms: QuoteTerms
+    sent_at: datetime
     valid_until: datetime
     friend_code: PromoCode | None = None
     friend_cents: int = 0
@@ -114,6 +115,8 @@ class BindingPrice:
     notice: str = ""
     # Earlier purchases took the friend code's discount away.
     buyer_refused: bool = False
+    # This cart was promised for this payment type, even if it costs less today than was promised.
+    is_promised: bool = False
 
 
 def binding_price(
@@ -152,5 +155,7 @@ def binding_price(
         how = PAYMENT_TYPES[quoted.payment_type]
         return BindingPrice(notice=f"El precio de tu presupuesto es para {how}. {TODAY}")
     if mismatch is not None:
-        return BindingPrice(notice=MISMATCHES[mismatch], buyer_refused=buyer_refused)
-    return BindingPrice(quote, quoted.price_cents, friend, notice, buyer_refused)
+        cheaper = mismatch == "cheaper_today"
+        notice = MISMATCHES[mismatch]
+        return BindingPrice(notice=notice, buyer_refused=buyer_refused, is_promised=cheaper)
+    return BindingPrice(quote, quoted.price_cents, friend, notice, buyer_refused, is_promised=True)

@@ -29,7 +29,7 @@ from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
-from apps.pricing.reads import campaign_today, current_terms
+from apps.pricing.reads import campaign_today, current_terms, terms_at
 from apps.pricing.rules import (
     CampaignTerms,
     CartQuote,
@@ -85,6 +85,8 @@ class Facts:
     bought_before: Sequence[BoughtBefore] = ()
     # The total that staff have agreed for the order's lines and payment type.
     agreed_cents: int | None = None
+    # The least total for instalments when the quote was sent, or when staff agreed the total.
+    promised_minimum_cents: int | None = None
     # Why the quote binds nobody, and the buyer's standing with its friend code.
     quote: BindingQuote | None = None
     quote_refusal: str = ""
@@ -111,6 +113,8 @@ class Offer:
     code: Standing | None = None
     quote: BindingQuote | None = None
     notice: str = ""
+    # The least total with which the basket can be paid in instalments.
+    instalment_minimum_cents: int = 0
 
     @property
     def total_cents(self) -> int:
@@ -193,13 +197,15 @@ def look_up(asked: Asked) -> Facts:
     owned: Sequence[BoughtBefore] = ()
     if asked.student_id is not None:
         owned = lines_bought_before(lines, student_id=asked.student_id, but_for=asked.order)
+    agreed_cents = _agreed_cents(asked.order, lines)
     return Facts(
         lines,
         current_terms(),
         campaign=campaign_today(),
         missing=missing,
         bought_before=owned,
-        agreed_cents=_agreed_cents(asked.order, lines),
+        agreed_cents=agreed_cents,
+        promised_minimum_cents=_promised_minimum(asked.order, agreed_cents, quote),
         quote=quote,
         quote_refusal=quote_refusal,
         friend=friend,
@@ -224,6 +230,22 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
         return None
     today_cents = sum(line.price_cents for line in lines)
     return order.total_cents if order.total_cents <= today_cents else None
+
+
+def _promised_minimum(
+    order: Order | None, agreed_cents: int | None, quote: BindingQuote | None
+) -> int | None:
+    """The least total for instalments when they were promised; None if nobody promised them.
+
+    Terms that change later leave a promise as it is (docs/rules.md, "Terms of sale").
+    """
+    promised_at = None
+    if agreed_cents is not None and order is not None:
+        if order.payment_type == PaymentType.INSTALMENTS:
+            promised_at = order.by_staff.created_at
+    elif quote is not None and quote.terms.payment_type == PaymentType.INSTALMENTS:
+        promised_at = quote.sent_at
+    return terms_at(promised_at).instalment_minimum_total_cents if promised_at else None
 
 
 def _found_code(
@@ -282,6 +304,7 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         promo=code.promo.terms() if code is not None else None,
         binding_cents=binding.price_cents,
     )
+    terms = _terms_of_instalments(facts, binding)
     offer = Offer(
         lines=tuple(
             replace(line, list_price_cents=priced.list_price_cents)
@@ -293,11 +316,12 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         code=code,
         quote=binding.quote,
         notice=binding.notice,
+        instalment_minimum_cents=terms.instalment_minimum_total_cents,
     )
     if asked.payment_type == PaymentType.INSTALMENTS:
-        reason = instalments_refusal(items, price.total_cents, terms=facts.terms)
+        reason = instalments_refusal(items, price.total_cents, terms=terms)
         if reason is not None:
-            sentence = instalments_refusal_sentence(reason, facts.terms)
+            sentence = instalments_refusal_sentence(reason, terms)
             refusals.append(InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]}))
         elif asked.expected_plan not in (None, facts.terms.plan):
             sentence = _other_plan(facts.terms.plan)
@@ -306,6 +330,14 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         changed = FriendDiscountLost if binding.buyer_refused else PriceChanged
         refusals.append(changed(**offer.as_json))
     return replace(offer, refusals=tuple(refusals))
+
+
+def _terms_of_instalments(facts: Facts, binding: BindingPrice) -> SaleTerms:
+    """Today's terms, with the least total of an earlier promise if that is lower."""
+    if not binding.is_promised or facts.promised_minimum_cents is None:
+        return facts.terms
+    least = min(facts.promised_minimum_cents, facts.terms.instalment_minimum_total_cents)
+    return replace(facts.terms, instalment_minimum_total_cents=least)
 
 
 def _other_plan(plan: InstalmentPlan) -> str:
@@ -322,7 +354,7 @@ def _binding(asked: Asked, facts: Facts) -> BindingPrice:
     if agreed is None and asked.order and asked.order.payment_type == asked.payment_type:
         agreed = facts.agreed_cents
     if agreed is not None and not asked.code:
-        return BindingPrice(price_cents=agreed)
+        return BindingPrice(price_cents=agreed, is_promised=True)
     if facts.quote is None or facts.quote_refusal:
         return BindingPrice(notice=facts.quote_refusal)
     return binding_quotes.binding_price(

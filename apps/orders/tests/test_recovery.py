@@ -51,6 +51,7 @@ def test_recovery_link_answers_with_the_order(api, saved):
         "discounts": [{"name": "Pago completo (5 %)", "amount": 15.1}],
         "saved_total": 286.9,
         "totals": {"full_payment": 286.9, "installment": 302.0},
+        "installment_minimum": 30,
         "changes": [],
         "bank": None,
     }

@@ -16,6 +16,7 @@ from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.by_staff.receive import Arrived, TransferRefused, missing_cents, receive_transfer
 from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
+from apps.orders.offer.again import offer_again
 from apps.orders.offer.cart import CheckoutItem
 from apps.payments.audit.run import audit
 from apps.payments.events.reconcile import reconcile
@@ -23,6 +24,7 @@ from apps.pricing.payment_type import PaymentType
 from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk, refund
+from tests.helpers.terms import set_terms
 
 pytestmark = pytest.mark.django_db
 IBAN = "ES91 2100 0418 4502 0005 1332"
@@ -211,6 +213,23 @@ def test_buyer_pays_the_agreed_price_by_link_even_after_prices_rise(api, sandbox
     order.refresh_from_db()
     assert (status, order.status, order.flag) == (200, "paid", "")
     assert placed["order_id"] == order.pk
+
+
+def test_raised_minimum_for_instalments_leaves_an_order_agreed_by_staff_as_it_is():
+    order = make_order(
+        35_00,
+        subject=make_subject("Cálculo", "35.00"),
+        paid_by=StaffOrder.PaidBy.LINK,
+        payment_type=PaymentType.INSTALMENTS,
+    )
+    StaffOrder.objects.update(created_at=timezone.now() - timedelta(days=1))
+    set_terms(instalment_minimum_total=40)
+    order.refresh_from_db()
+
+    again = offer_again(order, check_purchases=False)
+
+    assert (again.offer.total_cents, again.offer.refusals) == (35_00, ())
+    assert (again.changes, again.instalment_minimum_cents) == ([], 30_00)
 
 
 def test_agreed_price_is_not_for_another_cart(api, sandbox):

@@ -20,7 +20,7 @@ import { signedInStudent } from "./checkoutApi";
 import { contactOf, isValid } from "./contact";
 import { newGift, type StepField } from "./gift";
 import { Processing, Saved, Unrecorded } from "./Outcome";
-import { cartContentKey, estimateOrder, withPrices } from "./orderEstimate";
+import { cartContentKey, estimateOrder, instalmentMinimum, withPrices } from "./orderEstimate";
 import { contactOfQuote } from "./quoteContact";
 import { SummaryStep } from "./SummaryStep";
 import { isBusy, isFinished, NEW_PURCHASE, type Purchase } from "./state";
@@ -108,7 +108,8 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
   useEffect(() => {
     if (purchase.paymentType !== "installment") return;
     const { totalCents } = estimateOrder(pricing, cart, purchase, bindingQuote);
-    if (instalmentsRefusal(pricing, toPricedItems(cart), totalCents)) {
+    const minimumCents = instalmentMinimum(pricing, cart, purchase, bindingQuote);
+    if (instalmentsRefusal(pricing, toPricedItems(cart), totalCents, minimumCents)) {
       dispatch({ type: "payment_type_chosen", paymentType: "full_payment" });
     }
   }, [purchase, cart, pricing, bindingQuote, dispatch]);

@@ -11,7 +11,13 @@ import type { CardHandle } from "./CardForm";
 import type { CheckoutCart } from "./checkoutApi";
 import { giftDay } from "./gift";
 import { OrderSummary } from "./OrderSummary";
-import { centsBeforePromo, estimateOrder, isAtQuotedPrice, withoutItems } from "./orderEstimate";
+import {
+  centsBeforePromo,
+  estimateOrder,
+  instalmentMinimum,
+  isAtQuotedPrice,
+  withoutItems,
+} from "./orderEstimate";
 import { OtherPayments, PaymentTypeField } from "./PaymentTypeField";
 import { needsNoCard, PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
@@ -124,7 +130,12 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           chosen={paymentType}
           fullCents={totalOf("full_payment")}
           instalmentsCents={instalmentsCents}
-          refusal={instalmentsRefusal(pricing, toPricedItems(cart), instalmentsCents)}
+          refusal={instalmentsRefusal(
+            pricing,
+            toPricedItems(cart),
+            instalmentsCents,
+            instalmentMinimum(pricing, cart, purchase, props.bindingQuote),
+          )}
           disabled={busy}
           onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
         />

@@ -131,6 +131,7 @@ it("uses the quote's price while the quote binds and the buyer has not given it 
     paymentType: "full_payment",
     priceCents: 18_000,
     validUntil: new Date("2026-12-05T10:00:00+01:00"),
+    instalmentMinimumCents: 3000,
   });
   const quoted = { ...NEW_PURCHASE, quote: "3.firma" };
   expect(estimateOrder(PRICING, [COMPLETE], quoted, bindingQuote)).toMatchObject({

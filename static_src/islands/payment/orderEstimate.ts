@@ -51,6 +51,17 @@ export function estimateOrder(
   };
 }
 
+/** The least total for instalments: today's, or that of the quote unless it was given up. */
+export function instalmentMinimum(
+  pricing: Pricing,
+  cart: CartLine[],
+  { quote }: Pick<Purchase, "quote">,
+  bindingQuote: BindingQuote | null,
+): number {
+  const today = pricing.instalments.minimumTotalCents;
+  return quote !== null && bindingQuote ? bindingQuote.instalmentMinimumFor(cart, today) : today;
+}
+
 /**
  * Whether an order has a quote's binding price. It may also have a notice, when the quote's friend
  * code discount could not be applied.

@@ -228,7 +228,12 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
               chosen={purchase.paymentType}
               fullCents={order.totals.full_payment}
               instalmentsCents={order.totals.installment}
-              refusal={instalmentsRefusal(pricing, items, order.totals.installment)}
+              refusal={instalmentsRefusal(
+                pricing,
+                items,
+                order.totals.installment,
+                order.instalmentMinimumCents,
+              )}
               disabled={busy}
               onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
             />

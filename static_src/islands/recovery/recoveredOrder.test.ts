@@ -34,6 +34,7 @@ const ORDER = RecoveredOrder.parse({
   discounts: [],
   saved_total: 280,
   totals: { full_payment: 256.5, installment: 270 },
+  installment_minimum: 30,
   changes: [],
   bank: null,
 });

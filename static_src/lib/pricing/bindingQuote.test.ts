@@ -14,6 +14,7 @@ const TERMS = {
   paymentType: "full_payment" as const,
   priceCents: 36_500,
   validUntil: new Date("2026-12-05T10:00:00+01:00"),
+  instalmentMinimumCents: 3000,
 };
 const QUOTE = makeBindingQuote("3.firma", TERMS);
 const AS_QUOTED = [complete(1), complete(2)];
@@ -69,6 +70,13 @@ it("prices the cart with the quoted payment type while the quote binds, else wit
     paymentType: "full_payment",
     notice: null,
   });
+});
+
+it("keeps the least total for instalments of a quote that was sent before it was raised", () => {
+  const byInstalments = makeBindingQuote("3.firma", { ...TERMS, paymentType: "installment" });
+  expect(byInstalments.instalmentMinimumFor(AS_QUOTED, 900_00)).toBe(3000);
+  expect(byInstalments.instalmentMinimumFor([complete(1)], 900_00)).toBe(900_00);
+  expect(QUOTE.instalmentMinimumFor(AS_QUOTED, 900_00)).toBe(900_00);
 });
 
 it("says the last day and the payment type of the quoted price", () => {

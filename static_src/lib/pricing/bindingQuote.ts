@@ -29,6 +29,8 @@ export type BindingQuote = {
   conditions: string;
   /** `todayCents` is what the cart costs today without the quote: it never costs more than that. */
   priceFor(cart: Cart, paymentType: PaymentType, todayCents: number): BindingPrice;
+  /** The least total for instalments of this cart, given today's: that of the quote if it is for it. */
+  instalmentMinimumFor(cart: Cart, todayCents: number): number;
 };
 
 const TODAY = "Se aplican los precios de hoy.";
@@ -37,7 +39,7 @@ const lastDay = new Intl.DateTimeFormat("es-ES", { dateStyle: "long", timeZone: 
 
 export function makeBindingQuote(
   key: string,
-  terms: BindingQuoteTerms & { validUntil: Date },
+  terms: BindingQuoteTerms & { validUntil: Date; instalmentMinimumCents: number },
 ): BindingQuote {
   const { paymentType, priceCents, validUntil } = terms;
   const how = paymentType === "full_payment" ? "con pago completo" : "a plazos";
@@ -51,6 +53,11 @@ export function makeBindingQuote(
       return mismatch
         ? { bindingCents: null, notice: `${mismatchMessage(mismatch, paymentType)} ${TODAY}` }
         : { bindingCents: priceCents, notice: null };
+    },
+    instalmentMinimumFor(cart, todayCents) {
+      // Also if the cart costs less today than was quoted.
+      const isQuoted = !quoteMismatch(terms, cartSubjects(cart), "installment", priceCents);
+      return isQuoted ? terms.instalmentMinimumCents : todayCents;
     },
   };
 }

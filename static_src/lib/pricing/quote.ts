@@ -117,14 +117,18 @@ export function dueNowCents(
   return splitInstalments(pricing, totalCents)[0];
 }
 
-/** Why a cart can't be paid in instalments, or null when it can. */
+/**
+ * Why a cart can't be paid in instalments, or null when it can. `minimumCents` is today's least
+ * total, or the lower one that was promised.
+ */
 export function instalmentsRefusal(
   pricing: Pricing,
   items: readonly PricedItem[],
   totalCents: number,
+  minimumCents: number = pricing.instalments.minimumTotalCents,
 ): InstalmentsRefusal | null {
   if (!items.some((item) => item.complete)) return "no_complete_subject";
-  return totalCents < pricing.instalments.minimumTotalCents ? "below_minimum" : null;
+  return totalCents < minimumCents ? "below_minimum" : null;
 }
 
 /** The percentage that the cards and the cart take off the prices. */
