@@ -23,7 +23,7 @@ from apps.pricing.calculator import CalculatorQuote, date_range_of, quote_calcul
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
-from apps.pricing.reads import campaign_today, current_terms, terms_at
+from apps.pricing.reads import calculator_campaign_today, current_terms, terms_at
 from apps.pricing.rules import DiscountKind
 from apps.pricing.sale_terms import SaleTerms
 
@@ -108,7 +108,7 @@ def _price(budget: Budget, subjects: list[Subject], terms: SaleTerms) -> Calcula
         full_payment=budget.full_payment,
         invited_with_code=budget.invited_with_code,
         invitees=budget.invitees,
-        campaign=campaign_today(),
+        campaign=calculator_campaign_today(),
     )
 
 

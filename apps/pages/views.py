@@ -27,7 +27,12 @@ from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.opinions.ratings import site_rating
 from apps.pages.plan_preview import preview_props
 from apps.pages.reads import faqs, newest_opinions, price_plans
-from apps.pricing.reads import banner_today, calculator_campaigns, campaign_today, current_terms
+from apps.pricing.reads import (
+    banner_today,
+    calculator_campaign_today,
+    calculator_campaigns,
+    current_terms,
+)
 
 
 def home_context() -> dict[str, Any]:
@@ -83,7 +88,7 @@ def nosotros(request: HttpRequest) -> HttpResponse:
 @public_page()
 @require_safe
 def precios(request: HttpRequest) -> HttpResponse:
-    campaign, terms = campaign_today(), current_terms()
+    campaign, terms = calculator_campaign_today(), current_terms()
     price = most_frequent_price()
     budget_columns, budgets = example_budgets(
         terms.unit_base_price_cents if price is None else to_cents(price), terms, campaign

@@ -26,14 +26,17 @@ DAY = [MinValueValidator(1), MaxValueValidator(31)]
 
 
 class CampaignQuerySet(models.QuerySet["Campaign"]):
+    def running(self, day: date) -> "list[Campaign]":
+        """The active campaigns that run on this day, the largest percentage first."""
+        running = [campaign for campaign in self.filter(active=True) if campaign.runs_on(day)]
+        return sorted(running, key=lambda campaign: (-campaign.percent, campaign.pk))
+
     def in_force(self, day: date) -> CampaignTerms | None:
         """Return the terms of the campaign that runs on this day, or None.
 
         If several run, the one with the largest percentage counts.
         """
-        running = [campaign for campaign in self.filter(active=True) if campaign.runs_on(day)]
-        best = max(running, key=lambda campaign: (campaign.percent, -campaign.pk), default=None)
-        return best.terms(day) if best else None
+        return next((campaign.terms(day) for campaign in self.running(day)), None)
 
 
 class Campaign(models.Model):

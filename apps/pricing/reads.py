@@ -24,20 +24,46 @@ def calculator_campaigns() -> list[Campaign]:
     return list(campaigns.exclude(last_on__lt=today()))
 
 
-@remembered
 def campaign_today() -> CampaignTerms | None:
-    """The campaign that runs today."""
-    return _in_shop(Campaign.objects.in_force(today()))
+    """The campaign that cart and cards have today; without one, that of the calculator."""
+    in_cart, in_calculator = _campaigns_today()
+    return in_cart or in_calculator
+
+
+def calculator_campaign_today() -> CampaignTerms | None:
+    """The campaign that the calculator has today."""
+    return _campaigns_today()[1]
+
+
+@remembered
+def _campaigns_today() -> tuple[CampaignTerms | None, CampaignTerms | None]:
+    """Today's campaigns of the cart and of the calculator: of each the largest percentage.
+
+    Each says whether the other one has the same campaign.
+    """
+    day = today()
+    running = Campaign.objects.running(day)
+    in_cart = next((one for one in running if one.cart and not _adds_list_prices(one)), None)
+    in_calculator = next((one for one in running if one.calculator), None)
+    is_one = in_cart == in_calculator
+    return (
+        replace(in_cart.terms(day), calculator=is_one) if in_cart else None,
+        replace(in_calculator.terms(day), cart=is_one) if in_calculator else None,
+    )
+
+
+def _adds_list_prices(campaign: Campaign | CampaignTerms) -> bool:
+    """Whether the campaign only adds list prices to the cart that the shop may not cross out.
+
+    With REQUIRE_PRICE_HISTORY such a campaign does not count there, because those list prices were
+    never charged. Totals are the same with and without it.
+    """
+    return campaign.prices_include_it and settings.REQUIRE_PRICE_HISTORY
 
 
 def _in_shop(campaign: CampaignTerms | None) -> CampaignTerms | None:
-    """Return the campaign, without the cart if the shop may not cross out its list prices.
-
-    A campaign that prices already include only adds list prices to the cart. With
-    REQUIRE_PRICE_HISTORY it does not count there, because those list prices were never charged.
-    Totals are the same with and without it.
-    """
-    if campaign and campaign.prices_include_it and settings.REQUIRE_PRICE_HISTORY:
+    """Return the campaign, without the cart if the shop may not cross out its list prices."""
+    if campaign and _adds_list_prices(campaign):
         return replace(campaign, cart=False)
     return campaign
 

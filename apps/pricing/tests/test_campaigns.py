@@ -8,7 +8,14 @@ import time_machine
 
 from apps.catalogue.reads import catalogue_page
 from apps.pricing.models import Campaign
-from apps.pricing.reads import campaign_today, current_pricing
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.reads import (
+    calculator_campaign_today,
+    campaign_today,
+    current_pricing,
+    current_terms,
+)
+from apps.pricing.rules import Item, quote_cart
 from tests.helpers.factories import make_subject
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
@@ -62,6 +69,39 @@ def test_largest_active_campaign_is_in_force():
     make_campaign("Apagada", 50, active=False)
 
     assert Campaign.objects.in_force(date(2026, 8, 1)).name == "Agosto"
+
+
+@pytest.mark.parametrize("cart_has_calculator", [True, False])
+def test_larger_campaign_of_the_calculator_leaves_that_of_the_cart_in_force(cart_has_calculator):
+    always = {"first": (1, 1), "last": (12, 31), "prices_include_it": False}
+    make_campaign("Tienda", 10, calculator=cart_has_calculator, **always)
+    make_campaign("Presupuestos", 30, calculator=True, cart=False, **always)
+    make_campaign("Aviso", 50, calculator=False, cart=False, banner=True, **always)
+
+    in_cart, in_calculator = campaign_today(), calculator_campaign_today()
+
+    assert (in_cart.name, in_cart.deducted_percent, in_cart.calculator) == ("Tienda", 10, False)
+    assert (in_calculator.name, in_calculator.only_in_calculator) == ("Presupuestos", True)
+    assert quoted_in_cart(200_00) == 180_00
+    assert current_pricing()["campaign"]["name"] == "Tienda"
+
+
+def quoted_in_cart(cents):
+    return quote_cart(
+        [Item(cents, complete=True)],
+        terms=current_terms(),
+        payment_type=PaymentType.INSTALMENTS,
+        campaign=campaign_today(),
+    ).total_cents
+
+
+def test_one_campaign_for_cart_and_calculator_counts_in_both():
+    always = {"first": (1, 1), "last": (12, 31), "prices_include_it": False}
+    make_campaign("Todo", 30, calculator=True, **always)
+    make_campaign("Tienda", 10, calculator=False, **always)
+
+    assert campaign_today() == calculator_campaign_today()
+    assert (campaign_today().name, campaign_today().calculator) == ("Todo", True)
 
 
 def test_campaign_today_uses_the_date_in_madrid():
