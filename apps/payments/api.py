@@ -31,6 +31,7 @@ from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderI
 from apps.orders.settlement.gift_delivery import check_gift_is_delivered, open_access
 from apps.payments.card_testing import PaymentsPaused
 from apps.payments.checkout.start import start
+from apps.payments.crowds import BuyersLimit
 from apps.payments.events.unheard import count_refused_event
 from apps.payments.report import report
 from apps.payments.stripe.client import STRIPE_ERRORS, PaymentNotFound
@@ -99,8 +100,8 @@ class ProcessCheckout(PublicAPIView):
         },
     }
     limits = (
-        Limit("checkout", times=60, seconds=3600),
-        Limit("checkout-day", times=300, seconds=86_400),
+        BuyersLimit("checkout", times=60, seconds=3600),
+        Limit("checkout-day", times=1_200, seconds=86_400),
     )
 
     @extend_schema(
@@ -146,7 +147,7 @@ class CompletePaymentOutput(serializers.Serializer[dict[str, Any]]):
 
 class CompletePayment(PublicAPIView):
     errors = (PaymentNotFound, NotConfirmed, AccessNotReady, *STRIPE_ERRORS)
-    limits = (Limit("complete", times=120, seconds=3600),)
+    limits = (BuyersLimit("complete", times=120, seconds=3600),)
 
     @extend_schema(
         summary="Completa un pago confirmado; repetirlo no cambia nada",
@@ -233,7 +234,7 @@ class CreateAuthUserOutput(serializers.Serializer[dict[str, Any]]):
 
 class CreateAuthUser(PublicAPIView):
     errors = (Forbidden,)
-    limits = (Limit("auth-user", times=60, seconds=3600),)
+    limits = (BuyersLimit("auth-user", times=60, seconds=3600),)
 
     @extend_schema(
         summary="Pide el acceso al aula de un pedido pagado; solo actúa una vez",

@@ -181,6 +181,11 @@ def _take_place(networks: Networks) -> Place:
     return Place(tuple(taken))
 
 
+def refused_cards_of(network: str, *, share: int) -> int:
+    """The refused cards of a network in this hour. `share` is that of its size."""
+    return _by_visitor(share).used(network)
+
+
 def is_testing_cards(order: Order) -> bool:
     """Whether the order's payment has to be canceled because of refused cards."""
     return order.is_locked or _is_of_blocked_buyer(order) or _is_of_blocked_visitor(order)

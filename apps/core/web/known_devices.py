@@ -41,9 +41,17 @@ class KnownDevices:
 
     def known(self, request: HttpRequest | Request, owner: str) -> str:
         """The name of the device if this owner has signed in on it; otherwise empty."""
+        device, digest = self._read(request)
+        return device if device and matches(self.salt, owner, digest) else ""
+
+    def name(self, request: HttpRequest | Request) -> str:
+        """The name of the device, whoever has signed in on it; empty if nobody has."""
+        return self._read(request)[0]
+
+    def _read(self, request: HttpRequest | Request) -> tuple[str, str]:
         sent = request.COOKIES.get(self.cookie_name, "")
         try:
             device, digest = signing.loads(sent, salt=self.salt, max_age=LIFETIME_S)
         except signing.BadSignature:
-            return ""
-        return str(device) if matches(self.salt, owner, digest) else ""
+            return "", ""
+        return str(device), digest

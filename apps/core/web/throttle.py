@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
@@ -111,10 +111,12 @@ class Limit:
         """
         if not self.allowed():
             return
-        shares = {self._slot(network): share for network, share in client_networks(request).items()}
-        used = self._add_to(list(shares), by=1)
-        if any(times > self.allowed() * shares[slot] for slot, times in used.items()):
-            raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
+        networks = client_networks(request)
+        used = self._add_to([self._slot(network) for network in networks], by=1)
+        for network, share in networks.items():
+            times = used[self._slot(network)]
+            if times > self.most(network, share=share, used=times):
+                raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
 
     def count_key(self, key: str) -> None:
         """Count one use by `key`, such as an e-mail address; raise TooManyRequests above it."""
@@ -122,6 +124,14 @@ class Limit:
             return
         if self.add(key) > self.allowed():
             raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
+
+    def most(self, network: str, *, share: int, used: int) -> float:
+        """The uses that a network has in this window. It has had `used`."""
+        return self.allowed() * share
+
+    def used(self, key: str) -> int:
+        """The uses by `key` in this window."""
+        return RateCount.objects.filter(slot=self._slot(key)).aggregate(n=Sum("times"))["n"] or 0
 
     def allowed(self) -> float:
         """The number of uses in one window. 0 if rate limits are switched off."""

@@ -25,6 +25,7 @@ from apps.orders.plan.by_hand import PlanChanged
 from apps.orders.plan.plan_link import PlanNotFound, open_plan
 from apps.orders.serializers import ID, ProviderIdField
 from apps.payments.card_testing import PaymentsPaused
+from apps.payments.crowds import BuyersLimit
 from apps.payments.plan.change_card import name_card, record_card, start_card_change
 from apps.payments.plan.pay_by_hand import start_by_hand
 from apps.payments.stripe.client import STRIPE_ERRORS
@@ -110,7 +111,7 @@ class PayPlan(PublicAPIView):
         *STRIPE_ERRORS,
         PaymentsPaused,
     )
-    limits = (Limit("instalments-pay", times=60, seconds=3600),)
+    limits = (BuyersLimit("instalments-pay", times=60, seconds=3600),)
 
     @extend_schema(
         summary="Prepara el pago del próximo plazo o de todos los que quedan",

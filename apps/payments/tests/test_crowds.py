@@ -1,0 +1,82 @@
+"""Many buyers behind one address, such as a campus, are told from somebody who tests cards."""
+
+import pytest
+import time_machine
+from django.test import Client
+from django.utils import timezone
+
+from apps.payments.card_testing import BY_VISITOR, count_refused_cards
+from apps.payments.crowds import CROWD
+from apps.payments.stripe.failed_charges import Refusal
+from tests.helpers.devices import know_device
+from tests.helpers.factories import checkout_body, make_subject, whole
+
+pytestmark = pytest.mark.django_db
+CAMPUS = "10.7.0.1"
+# Of one visitor, at the scale of these tests.
+TIMES = 6
+
+
+@pytest.fixture(autouse=True)
+def one_hour(settings):
+    """The first minute of this hour, in which every limit counts in one window."""
+    settings.RATE_LIMIT_SCALE = 0.1
+    with time_machine.travel(timezone.now().replace(minute=0, second=1), tick=False):
+        yield
+
+
+def ask(client, times=1):
+    """The statuses of so many checkouts. They are empty, and refused only after they count."""
+    return [
+        client.post("/api/process-checkout", {}, content_type="application/json").status_code
+        for _ in range(times)
+    ]
+
+
+def test_campus_behind_one_address_has_ten_times_the_checkouts_of_a_visitor():
+    assert ask(Client(REMOTE_ADDR=CAMPUS), TIMES * CROWD) == [400] * TIMES * CROWD
+    assert ask(Client(REMOTE_ADDR=CAMPUS)) == [429]
+    assert ask(Client(REMOTE_ADDR="10.8.0.1")) == [400]
+
+
+def test_address_with_many_refused_cards_has_those_of_one_visitor(sandbox, settings):
+    settings.RATE_LIMIT_SCALE = 1
+    body = checkout_body(whole(make_subject()), total="182.40", email="eva@example.com")
+    placed = Client(REMOTE_ADDR=CAMPUS).post(
+        "/api/process-checkout", body, content_type="application/json"
+    )
+    settings.RATE_LIMIT_SCALE = 0.1
+    reference = placed.json()["payment_intent_id"]
+    refusals = [
+        Refusal(
+            refusal_id=f"ch_{number}", reference=reference, customer="", code="", fingerprint=""
+        )
+        for number in range(2)
+    ]
+
+    count_refused_cards(refusals, actor="Stripe")
+
+    assert BY_VISITOR.times * settings.RATE_LIMIT_SCALE == len(refusals)
+    assert ask(Client(REMOTE_ADDR=CAMPUS), TIMES) == [400] * (TIMES - 1) + [429]
+
+
+def test_known_device_is_counted_apart_from_its_address():
+    ask(Client(REMOTE_ADDR=CAMPUS), TIMES * CROWD)
+    own, other = Client(REMOTE_ADDR=CAMPUS), Client(REMOTE_ADDR=CAMPUS)
+    know_device(own, "ana@example.com")
+    know_device(other, "bruno@example.com")
+
+    assert ask(own, TIMES) == [400] * TIMES
+    # A known device is one visitor, and no crowd.
+    assert ask(own) == [429]
+    assert ask(other) == [400]
+
+
+def test_cookie_that_the_shop_has_not_signed_makes_no_device():
+    ask(Client(REMOTE_ADDR=CAMPUS), TIMES * CROWD)
+    forged = Client(REMOTE_ADDR=CAMPUS)
+    know_device(forged, "ana@example.com")
+    for cookie in forged.cookies.values():
+        cookie.set(cookie.key, f"x{cookie.value}", f"x{cookie.value}")
+
+    assert ask(forged) == [429]
