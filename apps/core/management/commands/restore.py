@@ -7,7 +7,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, transaction
-from django.utils.timezone import localtime
+from django.utils import timezone
+from django.utils.timezone import is_naive, localtime, make_aware
 
 from apps.core.backup.make import place
 from apps.core.backup.numbers import pass_over_lost_ids
@@ -27,13 +28,20 @@ class Command(BaseCommand):
         "las migraciones que falten, salta los números que pudieron darse después de la copia y "
         "termina con audit_money, que nombra cada cobro de Stripe posterior a la copia. Antes hay "
         "que parar todos los procesos de la tienda. Con --rehearsal es un ensayo, que no toca nada "
-        "de fuera."
+        "de fuera. Con --restored-to hace lo mismo tras una restauración de PostgreSQL."
     )
     # The database is empty: there is nothing to check the migrations against.
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("archive", type=Path)
+        parser.add_argument("archive", type=Path, nargs="?")
+        parser.add_argument(
+            "--restored-to",
+            type=_moment,
+            metavar="MOMENTO",
+            help="sin copia de «manage.py backup»: PostgreSQL ya ha vuelto a ese momento por otro "
+            "medio, como pgBackRest; por ejemplo 2026-11-22T18:30:00+01:00",
+        )
         parser.add_argument("--identity", default="", help="el archivo con la clave de age")
         parser.add_argument(
             "--over-existing",
@@ -58,19 +66,23 @@ class Command(BaseCommand):
         _refuse_wrong_kind(options)
         if is_rehearsal and options["over_existing"]:
             _refuse_real_database()
-        loaded = load_backup(
-            options["archive"],
-            identity=options["identity"],
-            over_existing=options["over_existing"],
-            allow=lambda manifest: self._allow(manifest, is_takeover=options["takeover"]),
-        )
-        made_at = datetime.fromisoformat(loaded.made_at)
+        if options["restored_to"] is None:
+            loaded = load_backup(
+                options["archive"],
+                identity=options["identity"],
+                over_existing=options["over_existing"],
+                allow=lambda manifest: self._allow(manifest, is_takeover=options["takeover"]),
+            )
+            made_at = datetime.fromisoformat(loaded.made_at)
+            done = f"Restaurada la copia del {{moment}}, con {loaded.files} archivos."
+        else:
+            made_at = options["restored_to"]
+            done = "La base de datos es la del {moment}."
         call_command("migrate", interactive=False, verbosity=0)
         with transaction.atomic():
             pass_over_lost_ids()
             Restore.objects.create(backup_made_at=made_at, is_rehearsal=is_rehearsal)
-        moment = f"{localtime(made_at):%d/%m/%Y %H:%M:%S}"
-        self.stdout.write(f"Restaurada la copia del {moment}, con {loaded.files} archivos.")
+        self.stdout.write(done.format(moment=f"{localtime(made_at):%d/%m/%Y %H:%M:%S}"))
         if is_rehearsal:
             self.stdout.write(self.style.ERROR(f"ENSAYO. {NOTE}"))
         self.stdout.write(
@@ -108,7 +120,20 @@ class Command(BaseCommand):
             raise CommandError("No se ha restaurado nada.")
 
 
+def _moment(text: str) -> datetime:
+    """A moment in the past, of the shop's time zone unless the text has another."""
+    at = datetime.fromisoformat(text)
+    at = make_aware(at) if is_naive(at) else at
+    if at > timezone.now():
+        raise ValueError(text)
+    return at
+
+
 def _refuse_wrong_kind(options: dict[str, Any]) -> None:
+    if (options["archive"] is None) == (options["restored_to"] is None):
+        raise CommandError("Di qué copia se carga, o a qué momento ha vuelto ya PostgreSQL.")
+    if options["restored_to"] and not (options["takeover"] or options["rehearsal"]):
+        raise CommandError("Con --restored-to hace falta --takeover, o --rehearsal para un ensayo.")
     if options["rehearsal"] and not settings.REHEARSAL:
         raise CommandError(
             "Pon antes REHEARSAL=true en el entorno: sin ese ajuste los procesos cobrarían y "
