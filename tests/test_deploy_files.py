@@ -100,7 +100,7 @@ def test_systemd_restarts_a_process_whose_heartbeat_stops(process):
     assert int(seconds[1]) > 3 * EVERY_S
 
 
-@pytest.mark.parametrize("name", ["academia-backup.service"])
+@pytest.mark.parametrize("name", [f"{path.stem}.service" for path in UNITS.glob("*.timer")])
 def test_failure_of_a_timed_service_is_mailed(name):
     unit = (UNITS / name).read_text()
     failure = (UNITS / "academia-failure@.service").read_text()

@@ -12,7 +12,6 @@ from apps.orders.models import Order
 from tests.helpers.refunds import buy
 
 
-
 @pytest.mark.django_db(transaction=True)
 def test_shop_goes_on_with_new_numbers_after_a_restore_of_postgresql(api, sandbox, capsys):
     last, at = buy(api, sandbox), timezone.now() - timedelta(minutes=5)
