@@ -11,9 +11,11 @@ class PricingConfig(AppConfig):
         from apps.pricing import checks  # noqa: F401  (registers itself)
         from apps.pricing.models import Campaign, Terms
         from apps.pricing.reads import current_terms
+        from apps.pricing.receivers import connect
         from apps.pricing.sale_terms import SaleTerms
         from apps.pricing.text_values import text_values, with_placeholders
 
+        connect()
         shown_publicly(Campaign, Terms)
         register_numbers(
             Numbers(
