@@ -18,7 +18,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders, current_numbers, upgraded
-from apps.core.legal.staff_html import check_html
+from apps.core.legal.staff_html import LONGEST, check_html
 from apps.core.mail.outbox import discard_mails, retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import CannotShow, render_for_staff
@@ -107,7 +107,8 @@ class LegalTextAdmin(AcademyModelAdmin):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        body = request.POST.get("body", "")
+        # Of a text that is too long, its beginning and the refusal are shown.
+        body = request.POST.get("body", "")[: LONGEST + 1]
         refused = ""
         try:
             check_html(body)

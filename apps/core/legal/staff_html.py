@@ -1,10 +1,13 @@
 """HTML that staff write, cleaned by an allow-list before it becomes part of a page."""
 
+import re
 from html.parser import HTMLParser
 
 import nh3
 from django.core.exceptions import ValidationError
 from django.utils.safestring import SafeString, mark_safe
+
+from apps.core.money import grouped
 
 # The elements that a text needs. Pictures, forms, frames, styles, identifiers, classes and data
 # attributes are left out: a page's own scripts look for those.
@@ -21,6 +24,11 @@ ATTRIBUTES = {
     "th": {"colspan", "rowspan", "scope"},
 }
 SCHEMES = {"http", "https", "mailto", "tel"}
+# The longest legal text that a new shop has takes 6,000. Parsers take minutes for a hostile 1 MB.
+LONGEST = 100_000
+# A tag without its ">", which the parser looks for again from each tag: 20 KB of "<a " took 12 s.
+_UNENDED = re.compile(r"<[a-z/?][^<>]*(?=<|\Z)", re.IGNORECASE)
+_SHOWN_OF_TAG = 40
 
 
 def clean_html(html: str) -> SafeString:
@@ -55,11 +63,16 @@ class _Refused(HTMLParser):
 
 def check_html(html: str) -> None:
     """Refuse a text with parts that would not be published, and name them. For forms of staff."""
+    if len(html) > LONGEST:
+        raise ValidationError(f"El texto es demasiado largo: caben {grouped(LONGEST)} caracteres.")
+    # Browsers disagree with the parser about where some comments end.
+    if "<!" in html:
+        raise ValidationError("Esto no se puede publicar: <!--.")
+    if unended := _UNENDED.search(html):
+        shown = unended[0][:_SHOWN_OF_TAG]
+        raise ValidationError(f"Esto no se puede publicar: a «{shown}» le falta su «>».")
     parser = _Refused()
     parser.feed(html)
     parser.close()
-    # Browsers disagree with the parser about where some comments end.
-    if "<!" in html:
-        parser.found["<!--"] = None
     if parser.found:
         raise ValidationError(f"Esto no se puede publicar: {', '.join(parser.found)}.")
