@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from apps.backoffice.accounts.sign_in import check_own_password
 from apps.core.password_length import STAFF_MINIMUM
+from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import note_password
 
 # The type stubs' class is generic. Django's own is not.
@@ -89,6 +90,10 @@ class ChangePassword(PasswordChangeView):
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "request": self.request}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        log_rows(self.request, User, [self.request.user.pk], "Contraseña propia cambiada")
+        return super().form_valid(form)
 
 
 @sensitive_post_parameters("password")

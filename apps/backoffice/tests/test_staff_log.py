@@ -77,6 +77,18 @@ def test_groups_of_an_account_are_logged_by_name_and_passwords_never(client):
     assert not StaffAction.objects.filter(text__contains="gatos").exists()
 
 
+def test_change_of_ones_own_password_is_logged(client, carla):
+    form = {
+        "old_password": "clave-de-carla",
+        "new_password1": "tres-gatos-verdes",
+        "new_password2": "tres-gatos-verdes",
+    }
+    assert client.post(reverse("admin:password_change"), form).status_code == 302
+    action = StaffAction.objects.get()
+    assert (action.actor_name, action.about) == ("carla", "auth.user")
+    assert action.text == f"Contraseña propia cambiada: {carla.pk}"
+
+
 @pytest.mark.usefixtures("carla")
 def test_log_is_filtered_by_who_what_when_and_kind(client, carla, faq):
     change(client, faq, answer="Dos meses.")

@@ -16,6 +16,7 @@ from django.template.response import TemplateResponse
 from apps.core.errors import AcademyError
 from apps.core.input_fields import EurosField
 from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.staff.admin_log import log_about
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.plan_end import takes_instalments
@@ -113,17 +114,22 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
         return _page(request, {**context, "form": form})
     confirmed = form.refund_request()
     if "confirm" in request.POST and form.cleaned_data["batch"]:
+        batch = form.cleaned_data["batch"]
+        is_repeated = Refund.objects.filter(batch=batch, payment__order=order).exists()
         try:
             refunds = make_refund(
                 order_id=order.pk,
                 request=confirmed,
-                batch=form.cleaned_data["batch"],
+                batch=batch,
                 user=request.user,
                 seen_cents=form.cleaned_data["seen"] or 0,
             )
         except AcademyError as error:
             form.add_error(None, error.message)
         else:
+            if not is_repeated:
+                amount = format_euros(confirmed.amount_cents)
+                log_about(request, order, f"Devolución de {amount} pedida: {confirmed.reason}")
             _show_outcomes(request, refunds)
             return redirect("admin:orders_order_change", order.pk)
     if form.is_valid() and "change" not in request.POST:

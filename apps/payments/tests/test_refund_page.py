@@ -6,6 +6,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from apps.core.models import StaffAction
 from apps.orders.models import Dispute, Payment, Refund
 from tests.helpers.refunds import buy, make_clerk
 
@@ -89,6 +90,11 @@ def test_preview_changes_nothing_and_confirmation_refunds(client, order):
     assert "Devueltos 10,00 €." in read(answers[0])
     order.refresh_from_db()
     assert order.status == "partially_refunded"
+    logged = StaffAction.objects.get()
+    assert (logged.actor_name, logged.about, logged.object_id) == (
+        "carla", "orders.order", str(order.pk),
+    )  # fmt: skip
+    assert logged.text.replace("\xa0", " ") == "Devolución de 10,00 € pedida: Se apuntó dos veces"
 
 
 @pytest.mark.usefixtures("carla")
