@@ -13,6 +13,7 @@ from django.urls import path, reverse
 
 from apps.backoffice.accounts.step_pages import NOWHERE, step_context
 from apps.core.staff.admin_lookups import GuardedLookups
+from apps.core.staff.admin_search import ShortAutocomplete
 from apps.core.staff.admin_spanish import delete_selected
 
 # Ordered by how often staff need them. Others follow in their default order.
@@ -163,6 +164,9 @@ class BackofficeSite(admin.AdminSite):
         )
         ours = [path(route, self.admin_view(view), name=name) for route, view, name in pages]
         return [*ours, *super().get_urls()]
+
+    def autocomplete_view(self, request: HttpRequest) -> Any:
+        return ShortAutocomplete.as_view(admin_site=self)(request)
 
     def search(self, request: HttpRequest) -> HttpResponse:
         """The results of the search over everything. A single one is opened at once."""

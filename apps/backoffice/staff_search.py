@@ -18,6 +18,7 @@ from apps.backoffice.accounts.permitted import Permitted
 from apps.catalogue.models import Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.staff.admin_base import money
+from apps.core.staff.admin_search import MOST_LETTERS
 from apps.leads.models import Lead
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.payments.models import ProviderEvent
@@ -28,7 +29,6 @@ from apps.students.models import FormerEmail, Student
 
 # The most results of one kind.
 SHOWN = 20
-MOST_LETTERS = 200
 # "#7", "7", "pedido 7", "pedido-7"
 _ORDER_NUMBER = re.compile(r"(?:pedido)?[\s#nº.-]*(\d{1,15})", re.IGNORECASE)
 # Stripe's ids: a prefix for the kind, then letters and numbers.

@@ -1,9 +1,14 @@
 """Lists count their rows up to a limit, and their plans are judged by the rows that they read."""
 
 import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.core.staff import admin_base
 from apps.core.staff.admin_base import BoundedPaginator
+from apps.core.staff.admin_search import MOST_LETTERS, SearchedList
 from apps.students.models import Student
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
 
@@ -18,6 +23,32 @@ def test_paginator_offers_no_page_beyond_its_limit(monkeypatch):
 
     assert (pages.count, pages.num_pages) == (5, 3)
     assert BoundedPaginator(Student.objects.filter(email="1@example.com"), 2).count == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/admin/orders/order/?q={}",
+        "/admin/catalogue/lesson/?q={}",
+        "/admin/autocomplete/?app_label=orders&model_name=orderline&field_name=lesson&term={}",
+    ],
+)
+def test_a_pasted_text_is_searched_by_its_first_words(client, address):
+    """A thousand words took 5 seconds and ended in an error."""
+    client.force_login(User.objects.create_superuser("carla"))
+    with CaptureQueriesContext(connection) as queries:
+        page = client.get(address.format("+".join(f"palabra{n}" for n in range(1000))))
+
+    assert page.status_code == 200
+    text = "".join(query["sql"] for query in queries)
+    assert "palabra1" in text
+    assert f"palabra{MOST_LETTERS // len('palabra')}" not in text
+
+
+def test_every_list_cuts_what_it_searches_for(rf):
+    assert {page.get_changelist(rf.get("/")) for page in admin.site._registry.values()} == {
+        SearchedList
+    }
 
 
 @pytest.mark.postgres

@@ -26,6 +26,7 @@ from apps.core.money import format_euros, to_cents
 from apps.core.public_pictures import PictureField
 from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.admin_lookups import GuardedLookups
+from apps.core.staff.admin_search import SearchedList
 from apps.core.staff.admin_spanish import SpanishAdmin
 from apps.core.staff.fresh_password import PasswordConfirmation
 from apps.core.staff.picture_input import PictureInput
@@ -91,6 +92,9 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         if not all(_is_row_number(number) for number in numbers):
             raise SuspiciousOperation
         return super().changelist_view(request, extra_context)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return SearchedList
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Refuse a date outside the calendar: the year 9999 of a date hierarchy has no next one."""
