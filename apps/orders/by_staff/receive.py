@@ -5,7 +5,7 @@ rules are in docs/rules.md, "Orders made by staff".
 """
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +26,9 @@ from apps.orders.models import Order, StaffOrder, TransferReceipt
 from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
+
+# A mistyped year is refused. The order may have been made after its transfer arrived.
+OLDEST = timedelta(days=365)
 
 
 class TransferRefused(Invalid):
@@ -117,6 +120,8 @@ def _check(order: Order, arrived: Arrived, user: Any) -> None:
         raise TransferRefused("El importe tiene que ser mayor que cero.")
     if arrived.received_on > today():
         raise TransferRefused("La fecha de la transferencia todavía no ha llegado.")
+    if arrived.received_on < today() - OLDEST:
+        raise TransferRefused("La transferencia es de hace más de un año: revisa su fecha.")
     if TransferReceipt.objects.filter(proof__iexact=arrived.proof).exists():
         raise _recorded_before(arrived.proof)
     left = left_today_cents(user)

@@ -176,6 +176,10 @@ def test_transfers_that_can_not_be_are_refused(clerk, settings, api):
         receive_transfer(
             order_id=order.pk, arrived=Arrived(1, tomorrow, "M"), form_key=uuid4(), user=clerk
         )
+    with pytest.raises(TransferRefused, match="hace más de un año"):
+        receive_transfer(
+            order_id=order.pk, arrived=Arrived(1, date(1, 1, 1), "M"), form_key=uuid4(), user=clerk
+        )
     settings.TRANSFER_DAILY_LIMIT = 150
     with pytest.raises(TransferRefused, match="hoy te quedan 50,00"):
         arrive(order, clerk, 82_40)
