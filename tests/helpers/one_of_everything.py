@@ -128,7 +128,9 @@ def make_one_of_everything():
         student=student, external_id=str(student.pk), address=student.email, made_by_shop=True
     )
     FormerEmail.objects.create(student=student, email=f"antes{n}@example.com")
-    Provisioning.objects.create(order_id=order.pk, student=student, status="created")
+    Provisioning.objects.create(
+        order_id=order.pk, student=student, status="created", items=[[subject.pk, None]]
+    )
     MoodleCourse.objects.create(subject=subject, shortname=f"C{n}", course_id=n, full_name="Curso")
     SignIn.objects.create(student=student)
     ErasureRequest.objects.create(student=student)

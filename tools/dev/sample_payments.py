@@ -1,10 +1,13 @@
 """Stores the payments, disputes and cards of sample orders in the Stripe sandbox."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import requests
 
 from tools.dev.processes import SetupError
+
+if TYPE_CHECKING:
+    from apps.orders.models import Order
 
 TIMEOUT_SECONDS = 30
 STATUS_AT_STRIPE = {"open": "needs_response"}
@@ -42,6 +45,7 @@ def _payments() -> list[dict[str, Any]]:
             "amount": to_cents(payment.amount),
             "currency": payment.currency,
             "created": int((payment.succeeded_at or payment.created_at).timestamp()),
+            "metadata": _metadata(payment.order) if payment.order else {},
             "refunds": [
                 {
                     "id": refund.reference,
@@ -62,8 +66,13 @@ def _payments() -> list[dict[str, Any]]:
                 for dispute in payment.disputes.all()
             ],
         }
-        for payment in paid.order_by("pk").prefetch_related("refunds", "disputes")
+        for payment in paid.order_by("pk").prefetch_related("order", "refunds", "disputes")
     ]
+
+
+def _metadata(order: "Order") -> dict[str, str]:
+    """What tells the shop's payments from those of other shops on the account."""
+    return {"order_id": str(order.pk), "revision": str(order.revision)}
 
 
 def _saved_cards() -> list[dict[str, str]]:

@@ -157,7 +157,8 @@ def paid_twice_and_refunded(shop: SampleShop, at: datetime) -> None:
 def payment_without_order(shop: SampleShop, at: datetime) -> None:
     with clock_at(at):
         payment = shop.payment(22800)
-        keep_unmatched_payment(payment, reason="Pago de otro cliente: no es de ningún pedido")
+        reason = "Pago que no es de esta tienda"
+        keep_unmatched_payment(payment, reason=reason, of_other_shop=True)
 
 
 def purchase_without_access(shop: SampleShop, at: datetime) -> None:

@@ -25,9 +25,9 @@ A_MONDAY = 4 * 24 * 3600 + 6 * 3600
 def store(ctx: Context, payments: Iterable[dict[str, Any]]) -> int:
     """Store succeeded payments with their refunds and disputes. Returns how many are new.
 
-    A payment has `id`, `amount`, `currency`, `created`, and `refunds` and `disputes` with `id`,
-    `amount` and `created`; a dispute also has its `status` and when it was `closed`, or 0. Amounts
-    are in cents, moments in seconds.
+    A payment has `id`, `amount`, `currency`, `created`, `metadata`, and `refunds` and `disputes`
+    with `id`, `amount` and `created`; a dispute also has its `status` and when it was `closed`, or
+    0. Amounts are in cents, moments in seconds.
     """
     new = [payment for payment in payments if not ctx.tx.get("payment_intent", payment["id"])]
     movements = sorted(
@@ -65,7 +65,7 @@ def _movements(payment: dict[str, Any]) -> Iterator[Movement]:
 def _pay(ctx: Context, *, payment: dict[str, Any]) -> None:
     method = payment_methods.store_visa(ctx)
     payment_methods.mark_used(ctx, method)
-    terms = {"amount": payment["amount"], "currency": payment["currency"]}
+    terms = {name: payment[name] for name in ("amount", "currency", "metadata")}
     intent = payment_intents.new(ctx, payment["id"], terms)
     charge = charges.new(ctx, intent, method, decline=None, authenticated=False)
     charge["balance_transaction"] = balance.of_charge(ctx, charge)

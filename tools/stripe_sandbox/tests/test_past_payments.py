@@ -8,6 +8,7 @@ PAYMENT = {
     "amount": 19200,
     "currency": "eur",
     "created": PAID_AT,
+    "metadata": {"order_id": "7"},
     "refunds": [{"id": "re_sample_1", "amount": 4200, "created": REFUNDED_AT}],
     "disputes": [],
 }
@@ -22,6 +23,7 @@ def test_past_payments_are_refunded_and_past_cards_charged_like_others(sandbox):
     charge = intent.latest_charge
     assert (intent.status, intent.amount_received, intent.created) == ("succeeded", 19200, PAID_AT)
     assert (charge.paid, charge.amount_refunded, charge.created) == (True, 4200, PAID_AT)
+    assert charge.metadata.to_dict() == PAYMENT["metadata"]
     assert charge.payment_method_details.card.last4 == "4242"
     [past] = api.v1.refunds.list({"payment_intent": intent.id}).data
     assert (past.id, past.status, past.created) == ("re_sample_1", "succeeded", REFUNDED_AT)
