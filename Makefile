@@ -19,6 +19,7 @@ help:
 	@echo "make test-py        las pruebas de Python, en PostgreSQL y en SQLite"
 	@echo "make test-web       las pruebas de TypeScript"
 	@echo "make test-browser   los recorridos en Chromium"
+	@echo "make test-again     las que han fallado en «make test», otra vez: cinco como mucho"
 	@echo "make test-dates     las pruebas de Python en doce momentos: campañas, fin de año, cambio de hora…"
 	@echo "make test-stripe    lo que la tienda espera de Stripe, en una cuenta de prueba real"
 	@echo "make test-moodle    lo que la tienda espera de Moodle, en un Moodle de pruebas real"

@@ -76,7 +76,11 @@ STAFF_SIGN_INS = "10 attempts of a user and 50 of a visitor in 15 minutes"
 FORMS = "50 a day and visitor, 1,500 an hour in all"
 SENT = (
     Asked("/api/validate-promo-code", {"code": "NADA{n}"}),
-    Asked("/api/process-checkout", {"email": EMAIL, **MANY_VALUES}, bound="60 an hour and visitor"),
+    Asked(
+        "/api/process-checkout",
+        {"email": EMAIL, **MANY_VALUES},
+        bound="60 an hour and visitor, 600 of a crowd",
+    ),
     Asked("/api/complete-payment", {"payment_intent_id": "pi_{n}"}),
     Asked("/api/create-auth-user", {"payment_intent_id": "pi_{n}"}),
     Asked("/api/orders/correct-email", {"order": 1, "token": "x{n}", "email": EMAIL}),
