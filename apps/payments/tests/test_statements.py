@@ -63,7 +63,7 @@ def test_a_purchase_with_a_friend_code_reads_its_standing_once_in_each_transacti
     with statements(most=44):
         placed = api.checkout(body)
     sandbox.confirm(placed["client_secret"])
-    with statements(most=55):
+    with statements(most=56):
         api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
 
