@@ -7,6 +7,7 @@ import time_machine
 from django.contrib import admin
 from django.utils import timezone
 
+from apps.catalogue.models import Lesson
 from apps.core.models import (
     SiteSettings,
 )
@@ -14,6 +15,7 @@ from apps.orders.models import (
     Order,
 )
 from apps.pages.models import Faq
+from apps.pricing.models import PromoCode
 from tests.helpers.admin import admin_url, count_queries
 from tests.helpers.factories import make_subject
 from tests.helpers.one_of_everything import add_rows_to, make_one_of_everything
@@ -164,3 +166,11 @@ def test_row_number_that_no_database_stores_is_refused_in_a_saved_list(client, n
     sent = {**rows, "form-0-id": number, "form-0-position": "1"}
 
     assert client.post(admin_url(Faq, "changelist"), sent).status_code == 400
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize("number", ["9" * 25, "x", "²"])
+@pytest.mark.parametrize(("model", "field"), [(Lesson, "subject"), (PromoCode, "subjects")])
+def test_chosen_row_that_no_database_stores_is_refused(client, model, field, number):
+    assert client.post(admin_url(model, "add"), {field: number}).status_code == 400
+    assert client.post(admin_url(model, "add"), {field: ["", "1"]}).status_code == 200

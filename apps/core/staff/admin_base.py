@@ -93,6 +93,14 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
             raise SuspiciousOperation
         return super().changelist_view(request, extra_context)
 
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Refuse a chosen row whose number no database stores: Django would ask for its name."""
+        names = {*self.get_autocomplete_fields(request), *(f.name for f in self.opts.many_to_many)}
+        chosen = (number for name in names for number in request.POST.getlist(name) if number)
+        if not all(map(_is_row_number, chosen)):
+            raise SuspiciousOperation
+        return super().changeform_view(request, *args, **kwargs)
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return SearchedList
 
