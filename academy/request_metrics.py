@@ -10,7 +10,7 @@ from datetime import timedelta
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
-# What a request is about, by the beginning of its path. The first that fits counts.
+# The area of a request, by the beginning of its path. The first that fits counts.
 AREAS = {
     "/api/stripe/webhook": "webhook",
     "/api/": "api",

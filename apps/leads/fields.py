@@ -1,4 +1,4 @@
-"""What visitors type into the forms, listed once (docs/rules.md, "Forms").
+"""The fields that visitors fill in, listed once for each form (docs/rules.md, "Forms").
 
 The mail to staff, the inbox, the CSV and the export to the person read this list.
 """

@@ -58,7 +58,7 @@ def contents_of(lead: Lead, user: Any) -> dict[str, Any]:
 
 
 def _facts(lead: Lead, user: Any) -> list[Fact]:
-    """What the visitor typed, and what came of it. The page's heading has the name."""
+    """The fields that the visitor filled in, and what came of it. The heading has the name."""
     links = {"email": f"mailto:{lead.email}", "phone": f"tel:{lead.phone.replace(' ', '')}"}
     if request := getattr(lead, "subject_request", None):
         wanted = request.requested_subject_id

@@ -147,7 +147,7 @@ def offer_again(
 
 
 def changes_since_placed(order: Order, standing: Standing | None = None) -> list[str]:
-    """What would differ if the order were placed now, as Spanish phrases for staff.
+    """The differences if the order were placed now, as Spanish phrases for staff.
 
     Compares the order's prices, discounts, promo code, quote and availability with those of this
     moment. The new total comes first. [] if nothing differs.

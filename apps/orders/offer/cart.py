@@ -48,7 +48,7 @@ class CartLine:
 
     @property
     def key(self) -> tuple[int, int | None]:
-        """What is bought, as in `OrderLine.key`."""
+        """The subject and the lesson that are bought, as in `OrderLine.key`."""
         return self.subject_id, self.lesson_id
 
     @property

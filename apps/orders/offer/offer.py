@@ -1,4 +1,4 @@
-"""What a basket costs now, for whom, on which terms, and why not: the one place that prices.
+"""The offer for a basket, or the reason why there is none: the one place that prices.
 
 `look_up` asks the database what it knows of a basket, and `make_offer`, a pure function, prices and
 checks it. Placing an order locks the order first and has the code locked by `look_up`.
@@ -43,7 +43,7 @@ from apps.pricing.sale_terms import SaleTerms
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for. Money in cents, phone in E.164.
+    """The purchase that is asked for. Money in cents, phone in E.164.
 
     A quote is named by the key in its link or by its number. `order` is the order that exists.
     `expected_cents` and `expected_plan` are what the buyer has seen, `agreed_cents` is a total that
@@ -75,7 +75,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the database knows of a basket at one moment."""
+    """The facts that the database knows of a basket at one moment."""
 
     lines: Sequence[CartLine]
     terms: SaleTerms

@@ -96,7 +96,7 @@ def standing(
     check_purchases: bool,
     locked: bool = False,
 ) -> Standing:
-    """What decides whether the person with this e-mail or phone may use the code for `order`.
+    """The facts by which the buyer with this e-mail or phone may use the code for `order`.
 
     `check_purchases` says whether earlier purchases of this address and phone count. Before the
     buyer presses "Pagar" they count only for a buyer who has shown that the address is theirs

@@ -56,7 +56,7 @@ def _order_and_access(order: Order, request: RefundRequest, after: Balance) -> I
 
 
 def _access(order: Order, lines: list[OrderLine], *, is_whole: bool = False) -> Iterator[str]:
-    """What the student loses and keeps, in the same terms as the buyer's mail."""
+    """The access that the student loses and keeps, in the same terms as the buyer's mail."""
     kept = lines_kept_open(order, lines)
     lost = [line.name for line in lines if line not in kept]
     if is_whole and not kept:
