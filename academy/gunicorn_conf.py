@@ -23,6 +23,10 @@ logconfig_dict = logging_config(debug=_DEBUG)
 # A reload (SIGHUP) starts workers with the code that the master has: new code takes a restart.
 preload_app = True
 
+# nginx closes an idle connection after 60 s. If gunicorn closed it first, nginx could send a POST
+# on it at that moment, which nginx never repeats: the visitor would be told that the shop is busy.
+keepalive = 75
+
 # No proxy sets a prefix of the shop's addresses. Otherwise a visitor's header could, behind a proxy
 # on the same host.
 forwarder_headers = ""

@@ -163,6 +163,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.helpers.mail_contract import hold_samples_to_builders
         from tests.helpers.migrated_database import (
             copy_migrated_database,
+            delete_few_rows_instead_of_truncating,
             restore_rows_of_migrations,
         )
         from tests.helpers.transactions import refuse_locks_outside_transactions
@@ -171,6 +172,7 @@ def pytest_configure(config: pytest.Config) -> None:
         refuse_locks_outside_transactions()
         copy_migrated_database(Path(os.environ["TEST_RUN_DIR"]))
         restore_rows_of_migrations()
+        delete_few_rows_instead_of_truncating()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -13,6 +13,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from apps.classroom.models import Provisioning
 from apps.classroom.tests.moodle_server import TOKEN, running_moodle
@@ -20,7 +21,7 @@ from apps.core.backup.make import place
 from apps.core.backup.numbers import GAP
 from apps.core.dates import today
 from apps.core.management.commands.restore import Command
-from apps.core.models import Backup, Mail
+from apps.core.models import Backup, Mail, Restore
 from apps.core.rehearsal import NOT_SET
 from apps.core.storage.file_storage import PICTURES, PRIVATE
 from apps.orders.models import Order
@@ -287,3 +288,35 @@ def test_restore_in_the_place_of_the_backup_does_not_ask():
 
     with pytest.raises(CommandError, match="La copia es de un ensayo"):
         restore._allow({**here, "is_rehearsal": True}, is_takeover=False)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_shop_goes_on_with_new_numbers_after_a_restore_of_postgresql(api, sandbox, capsys):
+    last, at = buy(api, sandbox), timezone.now() - timedelta(minutes=5)
+
+    call_command("restore", "--restored-to", at.isoformat(), "--takeover", "--offline")
+
+    restore = Restore.objects.get()
+    assert (restore.backup_made_at, restore.is_rehearsal) == (at, False)
+    assert buy(api, sandbox, email="bruno@example.com").pk > last.pk + GAP
+    assert "resume_invoices" in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "a qué momento"),
+        (("copia.tar.age", "--restored-to", "2026-01-01T10:00"), "a qué momento"),
+        (("--restored-to", "2026-01-01T10:00"), "--takeover"),
+        (("--restored-to", "2026-01-01T10:00", "--rehearsal"), "REHEARSAL=true"),
+        (("--restored-to", "2999-01-01T10:00", "--takeover"), "restored-to"),
+        (("--restored-to", "yesterday", "--takeover"), "restored-to"),
+    ],
+)
+def test_incomplete_order_restores_nothing(arguments, reason):
+    with pytest.raises(CommandError, match=reason):
+        call_command("restore", *arguments)
+
+    assert not Restore.objects.exists()
+    assert not Order.objects.exists()

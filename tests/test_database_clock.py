@@ -11,6 +11,7 @@ REASONS = {
     "can give it the time. Nothing compares that moment with another one.",
     "apps/core/models.py": "The default of the column that these triggers fill.",
     "tools/drill/clocks.py": "The drill moves the shop's clock and compares with the right one.",
+    "tools/drill/count.py": "The drill asks how long a task of the real clock has run.",
     "tools/drill/usage.py": "The drill measures queues on a machine whose clock nobody moved.",
 }
 TIME_OF_SQL = re.compile(

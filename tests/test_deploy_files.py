@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from apps.core.workers.heartbeats import EVERY_S
-from tests.helpers.certificate import make_certificate
+from tests.helpers.commands import make_certificate
 from tools.dev.processes import ROOT
 from tools.dev.stack import documented_settings
 from tools.drill.proxy import nginx

@@ -248,7 +248,7 @@ def test_map_lists_every_signal_and_every_module_that_receives_one():
         "shared/spec/2-shop.md",
     ],
 )
-def test_citations_of_outside_documents_are_recognised(text: str):
+def test_citations_of_outside_documents_are_recognised(text):
     assert OUTSIDE.search(text)
 
 
@@ -262,5 +262,5 @@ def test_citations_of_outside_documents_are_recognised(text: str):
         "https://github.com/stripe/stripe-python/issues/7",
     ],
 )
-def test_citations_of_rules_and_standards_are_allowed(text: str):
+def test_citations_of_rules_and_standards_are_allowed(text):
     assert not OUTSIDE.search(text)

@@ -87,12 +87,14 @@ def test_a_mail_without_a_sample_stops_every_command(monkeypatch):
 
 
 def test_no_file_belongs_to_no_mail():
-    folder = settings.BASE_DIR / "templates/emails"
-    files = {file.name for file in folder.iterdir()} - {"base.html", "base.txt"}
-    shared = {name for name in files if name.startswith("_")}
-    assert files - shared == {
-        f"{name}.{ending}" for name in registered_mails() for ending in ("html", "txt")
+    folder = settings.BASE_DIR / "templates"
+    files = {
+        file.relative_to(folder).as_posix()
+        for file in folder.glob("*/emails/*")
+        if not file.name.startswith(("_", "base."))
     }
+    mails = registry._templates.values()
+    assert files == {f"{mail.path}.{ending}" for mail in mails for ending in ("html", "txt")}
 
 
 @every_mail

@@ -1,6 +1,7 @@
 """The sample of `deploy/nginx` sheds a crowd, and lets buyers and Stripe in."""
 
 import os
+import re
 import select
 import socket
 import threading
@@ -18,11 +19,68 @@ import requests
 from apps.core.web.api import PublicAPIView
 from apps.leads.api import SendPreviewContact
 from apps.payments.api import StripeWebhook
-from tests.helpers.certificate import make_certificate
-from tests.helpers.http2 import status_of
+from tests.helpers.commands import make_certificate
 from tools.dev.processes import end, free_port, is_free, start
 from tools.drill.proxy import SAMPLE, nginx, proxy_command, upstreams
 from tools.stripe_sandbox.testing import wait_until
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_DATA, _HEADERS, _SETTINGS = 0, 1, 4
+_END_STREAM, _END_HEADERS = 1, 4
+_STREAM = 1
+# SETTINGS_INITIAL_WINDOW_SIZE (4) of 0: the server sends no content before it is asked for more.
+_NO_WINDOW = bytes([0, 4, 0, 0, 0, 0])
+# ":status" in the table of HPACK (RFC 7541, appendix A), with the statuses that have an entry.
+_STATUS_NAME = 0x48
+_STATUSES = {0x88: 200, 0x89: 204, 0x8A: 206, 0x8B: 304, 0x8C: 400, 0x8D: 404, 0x8E: 500}
+
+
+def status_of(port: int, method: str, path: str, body: bytes = b"") -> int:
+    """The status of a request whose body has no Content-Length. At most 16 KB of body."""
+    block = _headers(method, path)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(_PREFACE + _frame(_SETTINGS, 0, b"", stream=0))
+        ends = 0 if body else _END_STREAM
+        client.sendall(_frame(_HEADERS, _END_HEADERS | ends, block))
+        if body:
+            client.sendall(_frame(_DATA, _END_STREAM, body))
+        with client.makefile("rb") as answer:
+            while len(head := answer.read(9)) == 9:
+                content = answer.read(int.from_bytes(head[:3]))
+                if head[3] == _HEADERS:
+                    return _status(content)
+    raise ConnectionError("the stream has ended without an answer")
+
+
+@contextmanager
+def unread(port: int, path: str, *, streams: int) -> Iterator[None]:
+    """Ask for the path in so many streams of one connection, and read nothing of the answers."""
+    block = _headers("GET", path)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(_PREFACE + _frame(_SETTINGS, 0, _NO_WINDOW, stream=0))
+        for number in range(streams):
+            ends = _END_HEADERS | _END_STREAM
+            client.sendall(_frame(_HEADERS, ends, block, stream=2 * number + 1))
+        yield
+
+
+def _headers(method: str, path: str) -> bytes:
+    pseudo = {":method": method, ":scheme": "http", ":path": path, ":authority": "127.0.0.1"}
+    return b"".join(b"\0" + _text(name) + _text(value) for name, value in pseudo.items())
+
+
+def _text(text: str) -> bytes:
+    return bytes([len(text)]) + text.encode()
+
+
+def _frame(kind: int, flags: int, content: bytes, *, stream: int = _STREAM) -> bytes:
+    return len(content).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + content
+
+
+def _status(block: bytes) -> int:
+    """The status at the beginning of an answer's headers, which nginx never compresses."""
+    return int(block[2:5]) if block[0] == _STATUS_NAME else _STATUSES[block[0]]
+
 
 pytestmark = pytest.mark.skipif(nginx() is None, reason="nginx is not installed")
 MOST_VISITS = 64
@@ -39,7 +97,12 @@ class SlowShop(ThreadingHTTPServer):
         self.opened = threading.Event()
         self.missing: set[str] = set()
         self.waiting = 0
+        # The answers that were sent whole.
+        self.answered = 0
         self.schemes: list[str | None] = []
+        self.content_types: list[str] = []
+        # The answer to each request leads there, if it is not empty.
+        self.redirect = ""
         self.lock = threading.Lock()
 
 
@@ -58,16 +121,21 @@ class _Request(BaseHTTPRequestHandler):
             with self.server.lock:
                 self.server.waiting += 1
             self.server.opened.wait(30)
-        status = 503 if "own-503" in self.path else 200
+        status = 503 if "own-503" in self.path else 301 if self.server.redirect else 200
         if self.path in self.server.missing:
             status = 404
-        body = b"shop"
+        body = b"shop" * 125_000 if "large" in self.path else b"shop"
         self.send_response(status)
+        if self.server.redirect:
+            self.send_header("Location", self.server.redirect)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        with self.server.lock:
+            self.server.answered += 1
 
     def do_POST(self) -> None:
+        self.server.content_types = self.headers.get_all("Content-Type", [])
         self.rfile.read(int(self.headers["Content-Length"]))
         self.do_GET()
 
@@ -101,14 +169,40 @@ def running_nginx(folder: Path, *shop_ports: int) -> Iterator[str]:
 
 
 @contextmanager
-def running(command: list[str], folder: Path, port: int) -> Iterator[str]:
+def running(command: list[str], folder: Path, *ports: int) -> Iterator[str]:
+    """Run nginx until it listens on all ports. Yields the address of the first."""
     with (folder / "nginx.log").open("w") as log:
         process = start(command, os.environ, log)
         try:
-            wait_until(lambda: not is_free(port))
-            yield f"http://127.0.0.1:{port}"
+            wait_until(lambda: not any(is_free(port) for port in ports))
+            yield f"http://127.0.0.1:{ports[0]}"
         finally:
             end(process)
+
+
+@contextmanager
+def over_http_2(shop: SlowShop, folder: Path) -> Iterator[int]:
+    """Run nginx in front of the shop. Yields a port on which it speaks HTTP/2."""
+    plain, port = free_port(), free_port()
+    command = proxy_command(folder / "nginx", plain, shop.server_address[1])
+    assert command is not None
+    configuration = folder / "nginx" / "nginx.conf"
+    listen = f"listen 127.0.0.1:{plain};"
+    more = f"{listen} listen 127.0.0.1:{port} http2;"
+    configuration.write_text(configuration.read_text().replace(listen, more))
+    with running(command, folder, plain, port):
+        yield port
+
+
+def children_of_nginx(folder: Path) -> list[int]:
+    """The ids of nginx's worker processes."""
+    main = (folder / "nginx" / "nginx.pid").read_text().strip()
+    return list(map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split()))
+
+
+def memory_kb(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.findall(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)[0])
 
 
 @pytest.fixture
@@ -389,23 +483,30 @@ def test_address_of_a_file_takes_no_body(site, path, length):
         assert client.recv(12) == b"HTTP/1.1 413"
 
 
+def test_files_that_a_visitor_does_not_read_take_little_memory(shop, tmp_path):
+    """Over HTTP/2 one visitor can have 256 under way, each of up to half a megabyte."""
+    most, streams, each_kb = 256, 32, 128
+    with over_http_2(shop, tmp_path) as port:
+        [worker] = children_of_nginx(tmp_path)
+        before = memory_kb(worker)
+        with ExitStack() as stack:
+            for _ in range(most // streams):
+                stack.enter_context(unread(port, "/static/large.js", streams=streams))
+            wait_until(lambda: len(shop.schemes) == most)
+            # Each answer has arrived whole: nginx holds no connection to the shop for it.
+            wait_until(lambda: shop.answered == most)
+
+            assert memory_kb(worker) - before < most * each_kb * 1.25
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 @pytest.mark.parametrize(
     "path", ["/admin/", "/api/send-preview-contact", "/api/stripe/webhook", "/static/site.css"]
 )
 def test_body_of_a_method_without_one_is_refused_over_http_2(shop, tmp_path, method, path):
     """It has no length, so nothing counts it among the large ones."""
-    plain, over_http_2 = free_port(), free_port()
-    command = proxy_command(tmp_path / "nginx", plain, shop.server_address[1])
-    assert command is not None
-    configuration = tmp_path / "nginx" / "nginx.conf"
-    listen = f"listen 127.0.0.1:{plain};"
-    more = f"{listen} listen 127.0.0.1:{over_http_2} http2;"
-    configuration.write_text(configuration.read_text().replace(listen, more))
-
-    with running(command, tmp_path, plain):
-        statuses = [status_of(over_http_2, method, path, b"x" * 16_000)]
-        statuses += [status_of(over_http_2, "GET", path)]
+    with over_http_2(shop, tmp_path) as port:
+        statuses = [status_of(port, method, path, b"x" * 16_000), status_of(port, "GET", path)]
 
     assert statuses == [413, 200]
 
@@ -484,20 +585,30 @@ def test_large_body_of_a_stranger_to_the_admin_is_refused_before_it_is_read(site
     assert "Tu sesión ha terminado" in refused.text
 
 
+def test_upload_while_the_shop_is_away_says_nothing_of_an_ended_session(tmp_path):
+    with running_nginx(tmp_path, free_port()) as site:
+        page = requests.post(f"{site}/admin/", data=b"x" * 200_000, headers=STAFF, timeout=20)
+
+    page.encoding = "utf-8"
+    assert page.status_code == 503
+    assert "sesión" not in page.text
+
+
 def test_largest_upload_of_staff_gets_in(site):
     files = b"x" * (25 * 1024**2)
 
     assert requests.post(f"{site}/admin/", data=files, headers=STAFF, timeout=20).ok
 
 
-def test_crowd_on_the_sign_in_page_of_staff_keeps_out_neither_buyers_nor_staff(shop, site):
+@pytest.mark.parametrize("cookies", [{}, STAFF], ids=["without a cookie", "with any cookie"])
+def test_crowd_on_the_sign_in_page_of_staff_keeps_out_neither_buyers_nor_staff(shop, site, cookies):
     """Of the strangers there, the shop is asked for eight at once."""
     with ThreadPoolExecutor(40) as visitors:
         waiting = [
             visitors.submit(
                 requests.get,
                 f"{site}/admin/login/?crowd",
-                headers={"X-Forwarded-For": f"192.0.2.{number}"},
+                headers={**cookies, "X-Forwarded-For": f"192.0.2.{number}"},
                 timeout=60,
             )
             for number in range(40)
@@ -510,6 +621,64 @@ def test_crowd_on_the_sign_in_page_of_staff_keeps_out_neither_buyers_nor_staff(s
 
     assert (page.status_code, staff.status_code, at_once) == (200, 200, 8)
     assert sorted(answer.result().status_code for answer in waiting) == [200] * 8 + [503] * 32
+
+
+def test_crowd_of_passwords_keeps_out_neither_buyers_nor_visitors(shop, site):
+    """Each takes the shop a quarter of a second, so it is asked about eight at once."""
+    with ThreadPoolExecutor(40) as visitors:
+        waiting = [
+            visitors.submit(
+                requests.post,
+                f"{site}/aula?crowd",
+                data={"password": "x"},
+                headers={"X-Forwarded-For": f"192.0.2.{number}"},
+                timeout=60,
+            )
+            for number in range(40)
+        ]
+        wait_until(lambda: sum(answer.done() for answer in waiting) == 32)
+        pages = [requests.get(f"{site}{path}", timeout=5) for path in ("/precios", "/aula")]
+        checkout = requests.post(f"{site}/api/process-checkout", json={}, timeout=5)
+        at_once = shop.waiting
+        shop.opened.set()
+
+    assert [answer.status_code for answer in (*pages, checkout)] == [200, 200, 200]
+    assert at_once == 8
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Cookie": "a=" + "x" * 8200}, {"X-Long": "x" * 20_000}, {}],
+    ids=["cookie", "header", "address"],
+)
+def test_line_that_gunicorn_would_not_read_is_refused_in_spanish(site, headers):
+    path = "/precios" if headers else "/precios?" + "a" * 8300
+
+    answer = requests.get(f"{site}{path}", headers=headers, timeout=20)
+
+    assert answer.status_code == 431
+    assert "Tu navegador envía demasiado" in answer.content.decode()
+
+
+def test_longest_redirect_of_the_shop_is_passed_on(shop, site):
+    target = "/" + "%C3%B1" * 4000
+    shop.redirect = target
+
+    answer = requests.get(f"{site}/precios/", allow_redirects=False, timeout=20)
+
+    assert (answer.status_code, answer.headers["Location"]) == (301, target)
+
+
+def test_shop_gets_one_content_type(shop, site):
+    """gunicorn closes the connection of a request with two."""
+    target = urlsplit(site)
+    head = "POST /api/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n"
+    kinds = "Content-Type: application/json\r\nContent-Type: text/plain\r\n"
+    with socket.create_connection((target.hostname, target.port), timeout=20) as client:
+        client.sendall(f"{head}{kinds}\r\n{{}}".encode())
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+
+    assert len(shop.content_types) == 1
 
 
 @pytest.mark.parametrize(

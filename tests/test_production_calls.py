@@ -42,6 +42,7 @@ TASKS = {
         "change_id": AccessChange.objects.get(order_id=order.pk).pk
     },
     "apps.core.mail.outbox.deliver_mail": lambda order: {"mail_id": Mail.objects.get().pk},
+    "apps.invoices.book.pdf_archive.make_archive": lambda order: {"archive_id": 0},
     "apps.invoices.pending.issue_pending": lambda order: {"order_id": order.pk},
     "apps.orders.checkout.already_bought.mail_already_bought": lambda order: {"order_id": order.pk},
     "apps.payments.webhooks.process_event": lambda order: {

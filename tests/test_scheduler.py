@@ -21,7 +21,7 @@ JOB = "provision_due"
 
 
 @pytest.fixture
-def lost() -> Provisioning:
+def lost():
     """An access whose task is lost. Whoever locks its row holds up the job that looks for it."""
     now = timezone.now()
     for name, job in jobs.all_jobs().items():

@@ -22,7 +22,7 @@ def shared_kilobytes(pid: int) -> int:
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_workers_share_the_memory_of_the_loaded_shop() -> None:
+def test_workers_share_the_memory_of_the_loaded_shop():
     with gunicorn() as (_, process):
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
         (worker,) = map(int, children.split())
@@ -30,7 +30,7 @@ def test_workers_share_the_memory_of_the_loaded_shop() -> None:
         assert shared_kilobytes(worker) > 30 * MEGABYTE
 
 
-def test_loading_the_shop_opens_no_connection_that_workers_would_share() -> None:
+def test_loading_the_shop_opens_no_connection_that_workers_would_share():
     code = (
         "import academy.wsgi; from django.db import connections; "
         "print([c.connection for c in connections.all(initialized_only=True) if c.connection])"

@@ -1,13 +1,17 @@
 """What hangs or ends holds up nothing else: mail server, database connections, a web process."""
 
+import http.client
 import signal
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 from django.db import connection, transaction
 
+from academy import gunicorn_conf
 from apps.catalogue.models import University
 from apps.classroom.models import Provisioning
 from apps.classroom.provisioning import grant_access
@@ -19,6 +23,8 @@ from tests.helpers.factories import make_subject
 from tools.stripe_sandbox.testing import wait_until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+# The default of `keepalive_timeout` in an upstream of nginx.
+NGINX_KEEPS_S = 60
 WORKER = ("worker", "--no-reload", "--no-startup-delay")
 
 
@@ -74,3 +80,20 @@ def test_a_stopped_web_process_answers_the_request_under_way():
         # The lock is free now.
         assert answer.result().status_code == 200
         assert process.wait(timeout=60) == 0
+
+
+def test_web_process_leaves_it_to_nginx_to_close_an_idle_connection():
+    """Whoever closes it first must be nginx, so that no POST is on its way at that moment."""
+    with gunicorn() as (address, _):
+        shop = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+        shop.request("GET", "/healthz")
+        assert shop.getresponse().read()
+        connected = shop.sock
+        # gunicorn's own default is 2 seconds.
+        time.sleep(4)
+        shop.request("GET", "/healthz")
+
+        assert shop.getresponse().status == 200
+        assert shop.sock is connected
+        shop.close()
+    assert gunicorn_conf.keepalive > NGINX_KEEPS_S

@@ -32,7 +32,7 @@ DEVELOPMENT = "DEBUG='true'\nPORT='8765'\n"  # what `make run` keeps
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path):
     """A copy of the project without `.env`, and with the settings of a `make run`."""
     shutil.copytree(ROOT / "academy", tmp_path / "academy")
     shutil.copy(ROOT / "manage.py", tmp_path)

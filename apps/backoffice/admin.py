@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django_otp.plugins.otp_static import admin as backup_codes_admin
 from django_otp.plugins.otp_totp import admin as authenticator_admin
@@ -30,6 +30,13 @@ from apps.backoffice.accounts.staff_powers import (
     grantable_permissions,
     may_manage,
     may_manage_group,
+)
+from apps.backoffice.accounts.switches import (
+    LABELS,
+    SWITCHES,
+    State,
+    SwitchesForm,
+    can_do,
 )
 from apps.backoffice.models import Authenticator
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
@@ -79,9 +86,13 @@ class _PowersAdmin(GuardsChanges, AcademyModelAdmin):
         if db_field.name == "groups":
             # There are few. Django's two lists are for many.
             kwargs["widget"] = forms.CheckboxSelectMultiple()
-        else:
-            kwargs["form_class"] = PermissionsField
-        return super().formfield_for_manytomany(db_field, request, **kwargs)
+            return super().formfield_for_manytomany(db_field, request, **kwargs)
+        field: Any = super().formfield_for_manytomany(
+            db_field, request, form_class=PermissionsField, **kwargs
+        )
+        # Django's text is about a box that its script replaces.
+        field.help_text = ""
+        return field
 
 
 class AccountForm(_UserChangeForm):
@@ -109,7 +120,13 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         moment("last_login", "última entrada"),
     )
     list_filter = ("is_active", "groups")
-    readonly_fields = ("last_login", "date_joined", "password_link", "has_second_factor")
+    readonly_fields = (
+        "last_login",
+        "date_joined",
+        "password_link",
+        "has_second_factor",
+        "abilities",
+    )
     actions = ("send_link",)
     form = AccountForm
     change_password_form = PasswordOfAnotherForm
@@ -127,7 +144,7 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
                 )
             },
         ),
-        ("Qué puede hacer", {"fields": ("groups",)}),
+        ("Qué puede hacer", {"fields": ("groups", "abilities")}),
         (
             "Permisos sueltos",
             {
@@ -176,6 +193,17 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
     def has_second_factor(self, user: User) -> bool:
         return bool(user.second_factor)  # type: ignore[attr-defined]  # an annotation
 
+    @admin.display(description="con sus grupos y permisos sueltos")
+    def abilities(self, user: User) -> str | SafeString:
+        if user.is_superuser:
+            return "Puede todo."
+        having = [
+            (label, "" if state == State.YES else f" ({LABELS[state].lower()})")
+            for label, state in can_do(user)
+        ]
+        rows = format_html_join("", "<li>{}{}</li>", having)
+        return format_html('<ul class="abilities">{}</ul>', rows) if having else "Nada todavía."
+
     @admin.display(description="contraseña")
     def password_link(self, user: User) -> SafeString:
         page = reverse("admin:auth_user_password_change", args=[user.pk])
@@ -212,6 +240,34 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
 
 @admin.register(Group)
 class StaffGroupAdmin(_PowersAdmin, _GroupAdmin):  # type: ignore[misc]  # its stub differs
+    """Groups, with what their members can do as switches over the single permissions."""
+
+    form = SwitchesForm
+    fieldsets = (
+        (None, {"fields": ("name",)}),
+        (
+            "Qué pueden hacer",
+            {"classes": ("switches",), "fields": [switch.field for switch in SWITCHES]},
+        ),
+        (
+            "Permisos sueltos",
+            {
+                "classes": ("collapse",),
+                "description": "Cada permiso por separado. «A medida» es tener solo algunos de los "
+                "de una línea de arriba. Si cambias las dos cosas, vale la línea.",
+                "fields": ("permissions",),
+            },
+        ),
+    )
+
+    def get_form(
+        self, request: HttpRequest, obj: Group | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        kwargs["help_texts"] = {"permissions": ""}
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.editor = _editor(request)
+        return form
+
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
         return allowed and (obj is None or may_manage_group(_editor(request), obj))

@@ -8,6 +8,7 @@ codes are stored as digests.
 import time
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_static.models import StaticDevice
@@ -23,6 +24,8 @@ MOST_COUNTED_FAILURES = 10
 # The length of the key that RFC 4226 recommends, and of django-otp's column for codes.
 _KEY_BYTES, _STORED_LENGTH = 20, 16
 BACKUP_CODES, CODE_LENGTH = 10, 10
+# Of a saved view.
+LONGEST_NAME, LONGEST_QUERY = 60, 500
 
 
 class _CappedPause:
@@ -40,6 +43,8 @@ class Authenticator(_CappedPause, TOTPDevice):
 
     class Meta:
         proxy = True
+        verbose_name = "aplicación de códigos"
+        verbose_name_plural = "aplicaciones de códigos"
 
     _secret_in_use = ""
 
@@ -71,6 +76,8 @@ class BackupCodes(_CappedPause, StaticDevice):
 
     class Meta:
         proxy = True
+        verbose_name = "códigos de reserva"
+        verbose_name_plural = "códigos de reserva"
 
     def renew(self) -> list[str]:
         """Replace the codes and return the new ones, which are shown once."""
@@ -103,5 +110,39 @@ class DayTakings(models.Model):
     # How often a payment, refund or order of the day has changed since the day was over.
     changes = models.PositiveIntegerField(default=0, db_default=0)
 
+    class Meta:
+        verbose_name = "recaudación de un día"
+        verbose_name_plural = "recaudación por días"
+
     def __str__(self) -> str:
         return f"{self.day}"
+
+
+class SavedView(models.Model):
+    """Filters of a list that a member of staff has named, and finds above the list again.
+
+    `changelist` is the name of the list, such as "orders_order". `query` has only filters that the
+    list allows, and no search, which may name a person.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views", verbose_name="quién"
+    )
+    changelist = models.CharField("lista", max_length=80)
+    name = models.CharField("nombre", max_length=LONGEST_NAME)
+    query = models.CharField("filtros", max_length=LONGEST_QUERY)
+
+    class Meta:
+        verbose_name = "vista"
+        verbose_name_plural = "vistas"
+        ordering = ("name",)
+        # Everybody has their own, and no page shows those of others.
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(
+                fields=("user", "changelist", "name"), name="saved_view_once_per_name"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

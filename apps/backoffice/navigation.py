@@ -1,6 +1,7 @@
 """The navigation of the back office: one table, grouped as the work is (docs/rules.md, "Staff").
 
-A new page adds one line to ENTRIES, in the place where staff should find it.
+A new page adds one line to ENTRIES, in the place where staff should find it. Lists that belong
+together share one entry of the menu and are tabs of each other.
 """
 
 from collections.abc import Iterable
@@ -11,15 +12,22 @@ from django.urls import reverse
 
 from apps.backoffice.accounts.permitted import Permitted
 
+TECHNICAL = "Técnico"
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A link. It is shown to users with `permission`, or to all staff if that is empty."""
+    """A page. It is shown to users with `permission`, or to all staff if that is empty.
+
+    Entries of a section with the same `menu` are one entry of the menu, whose pages are tabs. An
+    empty `menu` is an entry of its own.
+    """
 
     section: str
     label: str
     url_name: str
     permission: str = ""
+    menu: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,107 +39,124 @@ class Link:
 
 @dataclass(frozen=True)
 class Section:
+    """A part of the menu. That of the technical lists is folded until one of them is open."""
+
     label: str
     links: tuple[Link, ...]
+
+    @property
+    def is_folded(self) -> bool:
+        return self.label == TECHNICAL
 
     @property
     def is_current(self) -> bool:
         return any(link.is_current for link in self.links)
 
 
-def _list(section: str, label: str, model: str) -> Entry:
+def _list(section: str, label: str, model: str, menu: str = "") -> Entry:
     """The entry of a model's list. `model` is "app.model"."""
     app, _, name = model.partition(".")
-    return Entry(section, label, f"admin:{app}_{name}_changelist", f"{app}.view_{name}")
+    return Entry(section, label, f"admin:{app}_{name}_changelist", f"{app}.view_{name}", menu)
 
 
-# The entries of one section stand together.
+# The entries of one section stand together, and so do those of one entry of the menu.
 ENTRIES = (
     Entry("Hoy", "Hoy", "admin:index"),
-    _list("Pedidos", "Pedidos", "orders.order"),
-    _list("Pedidos", "Regalos", "orders.gift"),
-    _list("Pedidos", "Pagos", "orders.payment"),
-    _list("Pedidos", "Plazos", "orders.instalment"),
+    _list("Pedidos", "Pedidos", "orders.order", "Pedidos"),
+    _list("Pedidos", "Regalos", "orders.gift", "Pedidos"),
+    _list("Pedidos", "Líneas vendidas", "orders.orderline", "Pedidos"),
+    _list("Pedidos", "Notas", "orders.ordernote", "Pedidos"),
+    _list("Pedidos", "Pagos", "orders.payment", "Pagos"),
+    _list("Pedidos", "Plazos", "orders.instalment", "Pagos"),
+    _list("Pedidos", "Transferencias", "orders.transferreceipt", "Pagos"),
+    _list("Pedidos", "Quién debe", "orders.debt"),
     _list("Pedidos", "Devoluciones", "orders.refund"),
     _list("Pedidos", "Disputas", "orders.dispute"),
-    _list("Pedidos", "Notas", "orders.ordernote"),
-    _list("Pedidos", "Facturas", "invoices.invoice"),
-    _list("Pedidos", "Facturas en espera", "invoices.pendinginvoice"),
-    Entry("Pedidos", "Pedido nuevo", "admin:orders_order_nuevo", "orders.add_stafforder"),
-    _list("Pedidos", "Transferencias", "orders.transferreceipt"),
-    _list("Pedidos", "Líneas vendidas", "orders.orderline"),
-    _list("Pedidos", "Historial de pedidos", "orders.orderevent"),
-    _list("Alumnos", "Alumnos", "students.student"),
-    _list("Alumnos", "Altas en el aula", "classroom.provisioning"),
-    _list("Alumnos", "Matrículas", "classroom.enrolment"),
-    _list("Alumnos", "Cuentas del aula", "classroom.account"),
-    _list("Alumnos", "Cambios de acceso", "classroom.accesschange"),
-    _list("Alumnos", "Consentimientos", "students.consent"),
-    _list("Alumnos", "Inicios de sesión", "students.signin"),
-    _list("Alumnos", "Peticiones de borrado", "students.erasurerequest"),
-    _list("Catálogo", "Asignaturas", "catalogue.subject"),
-    _list("Catálogo", "Lecciones", "catalogue.lesson"),
-    _list("Catálogo", "Grados", "catalogue.degree"),
-    _list("Catálogo", "Universidades", "catalogue.university"),
-    _list("Catálogo", "Cambios de precio", "catalogue.pricechange"),
-    _list("Catálogo", "Cambios en bloque", "catalogue.pricebatch"),
-    _list("Catálogo", "Semestres", "classroom.semester"),
-    _list("Catálogo", "Cursos de Moodle", "classroom.moodlecourse"),
-    _list("Promociones", "Condiciones de venta", "pricing.terms"),
-    _list("Promociones", "Campañas", "pricing.campaign"),
-    _list("Promociones", "Códigos", "pricing.promocode"),
-    _list("Promociones", "Tandas de códigos", "pricing.promobatch"),
-    _list("Promociones", "Usos de códigos", "orders.promouse"),
-    _list("Promociones", "Recompensas por amigos", "orders.referralreward"),
-    _list("Contactos", "Solicitudes", "leads.lead"),
+    _list("Pedidos", "Facturas", "invoices.invoice", "Facturas"),
+    _list("Pedidos", "Facturas en espera", "invoices.pendinginvoice", "Facturas"),
+    _list("Alumnos", "Alumnos", "students.student", "Alumnos"),
+    _list("Alumnos", "Peticiones de borrado", "students.erasurerequest", "Alumnos"),
+    _list("Alumnos", "Altas", "classroom.provisioning", "Aula virtual"),
+    _list("Alumnos", "Matrículas", "classroom.enrolment", "Aula virtual"),
+    _list("Alumnos", "Cambios de acceso", "classroom.accesschange", "Aula virtual"),
+    _list("Alumnos", "Cursos de Moodle", "classroom.moodlecourse", "Aula virtual"),
+    _list("Alumnos", "Semestres", "classroom.semester", "Aula virtual"),
+    _list("Contactos", "Solicitudes", "leads.lead", "Solicitudes"),
+    _list("Contactos", "Presupuestos", "leads.quote", "Solicitudes"),
+    _list("Contactos", "Asignaturas pedidas", "leads.requestedsubject", "Solicitudes"),
+    _list("Contactos", "Plantillas de respuesta", "leads.answertemplate", "Solicitudes"),
     _list("Contactos", "Desistimientos", "leads.withdrawal"),
-    _list("Contactos", "Presupuestos", "leads.quote"),
-    _list("Contactos", "Plantillas de respuesta", "leads.answertemplate"),
-    _list("Contactos", "Asignaturas pedidas", "leads.requestedsubject"),
-    _list("Contenido", "Planes", "pages.priceplan"),
-    _list("Contenido", "Preguntas frecuentes", "pages.faq"),
-    _list("Contenido", "Opiniones", "pages.testimonial"),
-    _list("Contenido", "Opiniones verificadas", "pages.opinion"),
-    _list("Contenido", "Profesores", "pages.teammember"),
-    _list("Contenido", "Instituciones", "pages.institution"),
+    _list("Catálogo", "Asignaturas", "catalogue.subject", "Asignaturas"),
+    _list("Catálogo", "Lecciones", "catalogue.lesson", "Asignaturas"),
+    _list("Catálogo", "Grados", "catalogue.degree", "Asignaturas"),
+    _list("Catálogo", "Universidades", "catalogue.university", "Asignaturas"),
+    _list("Catálogo", "Cambios de precio", "catalogue.pricechange", "Cambios de precio"),
+    _list("Catálogo", "Cambios en bloque", "catalogue.pricebatch", "Cambios de precio"),
+    _list("Promociones", "Campañas", "pricing.campaign"),
+    _list("Promociones", "Códigos", "pricing.promocode", "Códigos"),
+    _list("Promociones", "Tandas de códigos", "pricing.promobatch", "Códigos"),
+    _list("Promociones", "Usos de códigos", "orders.promouse", "Códigos"),
+    _list("Promociones", "Recompensas por amigos", "orders.referralreward"),
+    _list("Promociones", "Condiciones de venta", "pricing.terms"),
+    _list("Contenido", "Planes", "pages.priceplan", "Planes y preguntas"),
+    _list("Contenido", "Preguntas frecuentes", "pages.faq", "Planes y preguntas"),
+    _list("Contenido", "De alumnos, verificadas", "pages.opinion", "Opiniones"),
+    _list("Contenido", "Escritas por la academia", "pages.testimonial", "Opiniones"),
+    _list("Contenido", "Profesores", "pages.teammember", "Profesores e instituciones"),
+    _list("Contenido", "Instituciones", "pages.institution", "Profesores e instituciones"),
     _list("Contenido", "Textos legales", "core.legaltext"),
-    _list("Contenido", "Redirecciones", "pages.redirect"),
     Entry("Informes", "Informes", "admin:reports", "payments.view_reports"),
-    _list("Informes", "Diferencias de la auditoría", "payments.auditdifference"),
-    _list("Sistema", "Correos", "core.mail"),
-    Entry("Sistema", "Modelos de correo", "admin:core_mail_samples", "core.view_mail"),
-    _list("Sistema", "Eventos de Stripe", "payments.providerevent"),
-    _list("Sistema", "Registros de VERI*FACTU", "invoices.taxrecord"),
-    _list("Sistema", "Tareas programadas", "core.scheduledjob"),
-    _list("Sistema", "Procesos", "core.heartbeat"),
-    _list("Sistema", "Incidencias", "core.incident"),
-    _list("Sistema", "Copias de seguridad", "core.backup"),
-    _list("Sistema", "Ajustes del sitio", "core.sitesettings"),
-    _list("Sistema", "Papelera", "core.deletedrow"),
-    _list("Sistema", "Actividad del equipo", "core.staffaction"),
-    _list("Sistema", "Usuarios", "auth.user"),
-    _list("Sistema", "Grupos", "auth.group"),
-)  # fmt: skip
-# Entries of these sections follow in this order, wherever their lines stand.
-SECTIONS = (
-    "Hoy", "Pedidos", "Alumnos", "Catálogo", "Promociones", "Contactos", "Contenido", "Informes",
-    "Sistema",
+    _list("Ajustes", "Ajustes del sitio", "core.sitesettings"),
+    _list("Ajustes", "Correos", "core.mail", "Correos"),
+    Entry("Ajustes", "Modelos de correo", "admin:core_mail_samples", "core.view_mail", "Correos"),
+    _list("Ajustes", "Usuarios", "auth.user", "Equipo"),
+    _list("Ajustes", "Grupos", "auth.group", "Equipo"),
+    _list("Ajustes", "Límites", "core.stafflimit", "Equipo"),
+    _list("Ajustes", "Actividad", "core.staffaction", "Equipo"),
+    _list("Ajustes", "Papelera", "core.deletedrow"),
+    _list(TECHNICAL, "Historial de pedidos", "orders.orderevent"),
+    _list(TECHNICAL, "Diferencias de la auditoría", "payments.auditdifference"),
+    _list(TECHNICAL, "Eventos de Stripe", "payments.providerevent"),
+    _list(TECHNICAL, "Registros de VERI*FACTU", "invoices.taxrecord"),
+    _list(TECHNICAL, "Cuentas del aula", "classroom.account"),
+    _list(TECHNICAL, "Consentimientos", "students.consent"),
+    _list(TECHNICAL, "Inicios de sesión", "students.signin"),
+    _list(TECHNICAL, "Redirecciones", "pages.redirect"),
+    _list(TECHNICAL, "Tareas programadas", "core.scheduledjob"),
+    _list(TECHNICAL, "Procesos", "core.heartbeat"),
+    _list(TECHNICAL, "Incidencias", "core.incident"),
+    _list(TECHNICAL, "Copias de seguridad", "core.backup"),
 )  # fmt: skip
 
 
-def sections(user: Permitted, path: str) -> list[Section]:
-    """The sections with the entries that the user may open. `path` is the page's address."""
+@dataclass(frozen=True)
+class Navigation:
+    sections: list[Section]
+    # The lists that share the entry of the page's list; none if it stands alone.
+    tabs: list[Link]
+
+
+def navigation(user: Permitted, path: str) -> Navigation:
+    """The pages that the user may open, as menu and tabs. `path` is the page's address."""
     permitted = [
         (entry, reverse(entry.url_name))
         for entry in ENTRIES
         if not entry.permission or user.has_perm(entry.permission)
     ]
     current = _current(path, (url for _, url in permitted))
-    ordered = sorted(permitted, key=lambda pair: SECTIONS.index(pair[0].section))
-    return [
-        Section(label, tuple(Link(entry.label, url, url == current) for entry, url in entries))
-        for label, entries in groupby(ordered, key=lambda pair: pair[0].section)
-    ]
+    sections: list[Section] = []
+    tabs: list[Link] = []
+    for section, pages in groupby(permitted, key=lambda page: page[0].section):
+        entries = []
+        for menu, group in groupby(pages, key=lambda page: page[0].menu or page[0].label):
+            links = [Link(entry.label, url, url == current) for entry, url in group]
+            is_current = any(link.is_current for link in links)
+            label = menu if len(links) > 1 else links[0].label
+            entries.append(Link(label, links[0].url, is_current))
+            if is_current and path == current and len(links) > 1:
+                tabs = links
+        sections.append(Section(section, tuple(entries)))
+    return Navigation(sections, tabs)
 
 
 def _current(path: str, urls: Iterable[str]) -> str:

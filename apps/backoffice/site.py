@@ -37,7 +37,8 @@ MODELS = (
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
     "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
-    "Mail", "ScheduledJob", "Heartbeat", "Incident", "Backup", "LegalText", "SiteSettings",
+    "Mail", "ScheduledJob", "Heartbeat", "Incident", "StaffLimit", "Backup", "LegalText",
+    "SiteSettings",
 )  # fmt: skip
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
@@ -65,11 +66,13 @@ class BackofficeSite(admin.AdminSite):
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Django's context of every page, with the navigation of the signed-in member of staff."""
-        from apps.backoffice.navigation import sections
+        from apps.backoffice.navigation import navigation
 
         context = super().each_context(request)
-        is_staff = self.has_permission(request)
-        return {**context, "navigation": sections(request.user, request.path) if is_staff else []}
+        if not self.has_permission(request):
+            return context
+        shown = navigation(request.user, request.path)
+        return {**context, "navigation": shown.sections, "related_lists": shown.tabs}
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Register models. The pages of packages get the allow-list of look-ups that ours have."""
@@ -148,22 +151,26 @@ class BackofficeSite(admin.AdminSite):
         return backup_codes_page(request, step_context(request))
 
     def get_urls(self) -> list[Any]:
+        from apps.backoffice.reports.views import report_urls
+
         pages = (
             ("devolver/<int:order_id>", self.refund_order, "refund_order"),
+            ("cambiar/<int:order_id>", self.exchange_line, "exchange_line"),
             ("recrear/<int:payment_id>", self.recreate_order, "recreate_order"),
+            ("disputa/<int:dispute_id>/pruebas", self.dispute_evidence, "dispute_evidence"),
             ("unir/<int:student_id>", self.merge_students, "merge_students"),
             ("invitar", self.invite, "staff_invite"),
-            ("informes", self.reports, "reports"),
-            ("informes/<str:written>.<str:ending>", self.export_movements, "export_movements"),
             ("buscar", self.search, "search"),
             ("vista-previa/<str:label>", self.preview, "preview"),
+            ("vistas/<str:changelist>/guardar", self.save_view, "save_view"),
+            ("vistas/<int:view_id>/borrar", self.remove_view, "remove_view"),
             ("clave", self.confirm_password, "confirm_password"),
             ("segundo-factor", self.second_factor, "second_factor"),
             ("segundo-factor/codigos", self.second_factor_codes, "second_factor_codes"),
             ("segundo-factor/activar", self.second_factor_setup, "second_factor_setup"),
         )
         ours = [path(route, self.admin_view(view), name=name) for route, view, name in pages]
-        return [*ours, *super().get_urls()]
+        return [*ours, *report_urls(self), *super().get_urls()]
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
         return ShortAutocomplete.as_view(admin_site=self)(request)
@@ -184,6 +191,16 @@ class BackofficeSite(admin.AdminSite):
         from apps.backoffice.previews import preview_page
 
         return preview_page(request, label, self.each_context(request))
+
+    def save_view(self, request: HttpRequest, changelist: str) -> HttpResponse:
+        from apps.backoffice.saved_views import save_view
+
+        return save_view(request, changelist)
+
+    def remove_view(self, request: HttpRequest, view_id: int) -> HttpResponse:
+        from apps.backoffice.saved_views import remove_view
+
+        return remove_view(request, view_id)
 
     def confirm_password(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.accounts.password_page import confirm_password
@@ -209,25 +226,25 @@ class BackofficeSite(admin.AdminSite):
 
         return invite_page(request, self.each_context(request))
 
-    def reports(self, request: HttpRequest) -> HttpResponse:
-        from apps.backoffice.reports.views import report_page
-
-        return report_page(request, context=self.each_context(request))
-
-    def export_movements(self, request: HttpRequest, written: str, ending: str) -> HttpResponse:
-        from apps.backoffice.reports.views import export_movements
-
-        return export_movements(request, written, ending)
-
     def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
         from apps.payments.refunds.staff_page import refund_page
 
         return refund_page(request, order_id, context=self.each_context(request))
 
+    def exchange_line(self, request: HttpRequest, order_id: int) -> HttpResponse:
+        from apps.payments.refunds.exchange_page import exchange_page
+
+        return exchange_page(request, order_id, context=self.each_context(request))
+
     def recreate_order(self, request: HttpRequest, payment_id: int) -> HttpResponse:
         from apps.payments.audit.recreate_page import recreate_page
 
         return recreate_page(request, payment_id, context=self.each_context(request))
+
+    def dispute_evidence(self, request: HttpRequest, dispute_id: int) -> HttpResponse:
+        from apps.backoffice.dispute_evidence import evidence_page
+
+        return evidence_page(request, dispute_id)
 
     def merge_students(self, request: HttpRequest, student_id: int) -> HttpResponse:
         from apps.backoffice.student_merge import merge_page

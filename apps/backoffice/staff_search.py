@@ -1,7 +1,7 @@
 """The search over everything of the back office: one box, one page of results.
 
 Each kind of result has the permission of its list. Numbers, codes, addresses and Stripe's ids are
-looked up by an index. Only the names of people and subjects are searched by their parts.
+looked up by an index, people and subjects by any part of their names, addresses and phones.
 """
 
 import re
@@ -18,13 +18,16 @@ from apps.backoffice.accounts.permitted import Permitted
 from apps.catalogue.models import Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.staff.admin_base import money
-from apps.core.staff.admin_search import MOST_LETTERS
+from apps.core.staff.admin_search import MOST_LETTERS, search_people
+from apps.leads.admin.leads import PERSON as LEAD
 from apps.leads.models import Lead
+from apps.orders.admin_pages.order_search import search_orders
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.charges import payment_of_charge
 from apps.payments.stripe.client import PaymentNotFound, ProviderError
 from apps.pricing.models import PromoCode
+from apps.students.admin import PERSON as STUDENT
 from apps.students.models import FormerEmail, Student
 
 # The most results of one kind.
@@ -39,7 +42,7 @@ _PHONE = re.compile(r"\+?[\d\s().-]{9,}")
 
 
 @dataclass(frozen=True)
-class Hit:
+class SearchHit:
     title: str
     detail: str
     url: str
@@ -50,7 +53,7 @@ class Results:
     """The results of one kind. `has_more` says that only the first ones are shown."""
 
     label: str
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchHit, ...]
     has_more: bool
 
 
@@ -126,9 +129,10 @@ class Query:
         return "" if is_id or self.email or self.phones or len(self.text) < 2 else self.text
 
     @cached_property
-    def name(self) -> str:
-        """A text that can be the name of a person, which has no digits."""
-        return "" if any(map(str.isdigit, self.words)) else self.words
+    def person(self) -> str:
+        """A part of a person's name, address or phone."""
+        end_of_phone = self.text if self.text.isdecimal() and len(self.text) >= 4 else ""
+        return self.words or end_of_phone
 
     @cached_property
     def student_ids(self) -> list[int]:
@@ -155,8 +159,8 @@ class Query:
 
 def _orders(query: Query) -> Iterable[Order]:
     if query.order_number is not None:
-        wanted = Q(pk=query.order_number)
-    elif query.email or query.phones:
+        return search_orders(Order.objects.order_by("-pk"), query.text)[: SHOWN + 1]
+    if query.email or query.phones:
         wanted = Q(student__in=query.student_ids)
     elif query.provider_id.startswith("cus_"):
         wanted = Q(customer_reference=query.provider_id)
@@ -171,14 +175,9 @@ def _orders(query: Query) -> Iterable[Order]:
 def _students(query: Query) -> Iterable[Student]:
     if query.student_ids:
         return Student.objects.filter(pk__in=query.student_ids).order_by("-pk")
-    if not query.name:
+    if not query.person:
         return ()
-    wanted = Q()
-    for word in query.name.split()[:4]:
-        wanted &= (
-            Q(first_name__icontains=word) | Q(last_name__icontains=word) | Q(email__icontains=word)
-        )
-    return Student.objects.filter(wanted).order_by("-pk")[: SHOWN + 1]
+    return search_people(Student.objects.order_by("-pk"), query.person, *STUDENT)[: SHOWN + 1]
 
 
 def _leads(query: Query) -> Iterable[Lead]:
@@ -186,8 +185,8 @@ def _leads(query: Query) -> Iterable[Lead]:
         wanted = Q(email__in={query.email, query.text})
     elif query.phones:
         wanted = Q(phone__in={*query.phones, query.text})
-    elif query.name:
-        wanted = Q(name__icontains=query.name)
+    elif query.person:
+        return search_people(Lead.objects.order_by("-pk"), query.person, *LEAD)[: SHOWN + 1]
     else:
         return ()
     return Lead.objects.filter(wanted).order_by("-pk")[: SHOWN + 1]
@@ -266,7 +265,7 @@ def _search(query: Query, user: Permitted) -> Iterator[Results]:
             continue
         rows = list(kind.find(query))
         if rows:
-            hits = tuple(Hit(str(row), kind.detail(row), _page(row)) for row in rows[:SHOWN])
+            hits = tuple(SearchHit(str(row), kind.detail(row), _page(row)) for row in rows[:SHOWN])
             yield Results(kind.label, hits, has_more=len(rows) > SHOWN)
 
 

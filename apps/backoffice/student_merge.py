@@ -18,7 +18,7 @@ from apps.core.input_fields import EmailFormField
 from apps.core.models import Mail
 from apps.core.privacy import counted
 from apps.core.staff.admin_buttons import Repeated
-from apps.core.staff.admin_log import log_about
+from apps.core.staff.admin_log import log_action
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.leads.models import Lead
 from apps.orders.by_staff.merge_students import (
@@ -99,9 +99,9 @@ def _merge_and_log(request: HttpRequest, other: Student, into: Student) -> None:
     if not merge_students(merged_id=other.pk, into_id=into.pk, actor=request.user.get_username()):
         messages.info(request, Repeated.message)
         return
-    log_about(request, into, f"Unido: el alumno n.º {other.pk}, {other.email}")
+    log_action(request, into, f"Unido: el alumno n.º {other.pk}, {other.email}")
     other.refresh_from_db()
-    log_about(request, other, f"Unido con el alumno n.º {into.pk}")
+    log_action(request, other, f"Unido con el alumno n.º {into.pk}")
     messages.success(request, "Alumnos unidos. El aula lo sabrá en unos segundos.")
 
 

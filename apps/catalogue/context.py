@@ -7,5 +7,5 @@ from apps.catalogue.reads import catalogue_vat_note
 
 
 def vat(request: HttpRequest) -> dict[str, object]:
-    """`vat_note`: what may be said of the VAT of all prices. Asked for when a page shows it."""
+    """`vat_note`: what may be said of the VAT of all prices. Only pages that show it compute it."""
     return {"vat_note": SimpleLazyObject(catalogue_vat_note)}

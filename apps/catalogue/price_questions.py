@@ -28,8 +28,3 @@ def needs_confirmation(before: Decimal | None, after: Decimal) -> bool:
     if after == 0:
         return True
     return bool(before) and abs(after - before) * 2 > before  # type: ignore[operator]
-
-
-def count_to_confirm(changes: Iterable[tuple[Decimal | None, Decimal]]) -> int:
-    """Count the changes (before, after) that need a confirmation."""
-    return sum(needs_confirmation(before, after) for before, after in changes)

@@ -21,6 +21,7 @@ from apps.catalogue.models import (
     Subject,
     University,
 )
+from apps.catalogue.price_limits import check_lowered
 from apps.catalogue.recorded import Recorded
 
 # SQLite allows at most 32,766 parameters in a statement.
@@ -42,11 +43,21 @@ def prices_changed_by(user: AbstractBaseUser | AnonymousUser) -> Iterator[None]:
         _price_setter.reset(token)
 
 
+def price_setter() -> AbstractBaseUser | AnonymousUser | None:
+    """The user of `prices_changed_by`."""
+    return _price_setter.get()
+
+
 def record_prices(
     changes: Iterable[tuple[Recorded, Decimal | None, Decimal]], batch: PriceBatch | None = None
 ) -> None:
-    """Store price changes (row, before, after). `before` is None for a first price."""
+    """Store price changes (row, before, after). `before` is None for a first price.
+
+    Raises OverLimit if the user may not lower a price so far; the caller's transaction then ends.
+    """
     user = _price_setter.get()
+    changes = list(changes)
+    check_lowered(user, changes)
     PriceChange.objects.bulk_create(
         PriceChange(
             subject=row if isinstance(row, Subject) else None,

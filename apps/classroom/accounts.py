@@ -1,4 +1,4 @@
-"""Accounts of the site's own classroom: sign-in, password and one-time link."""
+"""Students' accounts in the classroom, of this site or external: password and one-time links."""
 
 import secrets
 
@@ -188,8 +188,8 @@ def _queue_link(account: Account, occasion: str, *, origin: Origin | None = None
 def allow_held_account(*, student_id: int) -> bool:
     """Let the account with powers that has the student's address be enrolled, and nothing else.
 
-    The staff's decision. The student's accesses that wait for it are tried again. False if nothing
-    waits for a decision.
+    Staff decide this. The student's accesses that wait for the decision are tried again. Returns
+    False if nothing waits for it.
     """
     Student.objects.select_for_update(no_key=True).get(pk=student_id)
     account = Account.objects.filter(student=student_id).exclude(held_id="").first()

@@ -17,6 +17,8 @@ from apps.classroom.backends.moodle.courses import (
     is_gone,
     take_over_enrolments,
 )
+from apps.classroom.extend_pages import PERMISSION as EXTEND
+from apps.classroom.extend_pages import enrolments_of, extend_url, page_for
 from apps.classroom.models import (
     STUCK_CHANGE,
     AccessChange,
@@ -32,7 +34,7 @@ from apps.classroom.send_again_pages import course_urls, student_url
 from apps.classroom.sync import retry_change
 from apps.core.staff.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
 from apps.core.staff.admin_buttons import Repeated, button_view, form_key
-from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.students.models import Student
 
 
@@ -47,10 +49,10 @@ class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "last_error",
     )
     list_select_related = ("student",)
-    list_filter = ("status", month_filter("created_at", "pedida en"))
+    list_filter = ("status", range_filter("created_at", "pedida"))
     search_fields = ("student__email",)
     link_lookups = ("order_id", "student__id__exact")
-    actions = ("try_again",)
+    actions = ("try_again", "extend")
     fields = (
         "order_id",
         "student",
@@ -71,6 +73,15 @@ class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
     def try_again(self, request: HttpRequest, provisionings: QuerySet[Provisioning]) -> None:
         count = sum(retry_provisioning(provisioning) for provisioning in provisionings)
         self.message_user(request, f"Altas que se vuelven a intentar: {count}.", messages.INFO)
+
+    @admin.action(description="Ampliar el acceso…", permissions=["extend"])
+    def extend(
+        self, request: HttpRequest, provisionings: QuerySet[Provisioning]
+    ) -> HttpResponse | None:
+        return page_for(request, enrolments_of(provisionings))
+
+    def has_extend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(EXTEND)
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         # The row has no edit form, so its change permission controls this action.
@@ -106,7 +117,7 @@ class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "lesson",
         "state",
         "ends_on",
-        "order_id",
+        "order_number",
         moment("granted_at", "concedida"),
     )
     list_select_related = ("student", "subject", "lesson")
@@ -114,10 +125,26 @@ class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "state",
         "subject__degree__university",
         DegreeOfUniversityFilter,
-        month_filter("granted_at", "concedida en"),
+        range_filter("granted_at", "concedida"),
     )
     search_fields = ("student__email", "subject__name")
-    link_lookups = ("order_id", "student__id__exact")
+    link_lookups = ("provisioning", "student__id__exact")
+    order_number_field = "provisioning"
+    actions = ("extend",)
+
+    def get_urls(self) -> list[URLPattern]:
+        return [extend_url(self.admin_site), *super().get_urls()]
+
+    @admin.action(description="Ampliar el acceso…", permissions=["extend"])
+    def extend(self, request: HttpRequest, enrolments: QuerySet[Enrolment]) -> HttpResponse | None:
+        return page_for(request, enrolments)
+
+    def has_extend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(EXTEND)
+
+    @admin.display(description="pedido", ordering="provisioning_id")
+    def order_number(self, enrolment: Enrolment) -> int:
+        return enrolment.provisioning_id
 
 
 def _send_credentials(request: HttpRequest, student: Student) -> str:
@@ -132,15 +159,11 @@ def _send_credentials(request: HttpRequest, student: Student) -> str:
     return f"Enlace para poner una contraseña nueva: enviado a {student.email}."
 
 
-class HeldFilter(admin.SimpleListFilter):
-    title = "decisión"
-    parameter_name = "decision"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("pendiente", "Espera una decisión")]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Account]) -> QuerySet[Account] | None:
-        return rows.exclude(held_id="") if self.value() == "pendiente" else None
+HeldFilter = choice_filter(
+    "decisión",
+    "decision",
+    pendiente=("Espera una decisión", lambda accounts: accounts.exclude(held_id="")),
+)
 
 
 @admin.register(Account)
@@ -155,7 +178,7 @@ class AccountAdmin(ReadOnlyAdmin):
         moment("last_sign_in_at", "última entrada"),
     )
     list_select_related = ("student",)
-    list_filter = (HeldFilter, month_filter("created_at", "creada en"))
+    list_filter = (HeldFilter, range_filter("created_at", "creada"))
     search_fields = ("student__email", "external_id")
     actions = ("allow",)
 
@@ -203,17 +226,9 @@ class AccountAdmin(ReadOnlyAdmin):
     )
 
 
-class StuckFilter(admin.SimpleListFilter):
-    title = "situación"
-    parameter_name = "situacion"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("atascado", "Atascado")]
-
-    def queryset(
-        self, request: HttpRequest, rows: QuerySet[AccessChange]
-    ) -> QuerySet[AccessChange] | None:
-        return rows.filter(STUCK_CHANGE) if self.value() == "atascado" else None
+StuckFilter = choice_filter(
+    "situación", "situacion", atascado=("Atascado", lambda rows: rows.filter(STUCK_CHANGE))
+)
 
 
 @admin.register(AccessChange)
@@ -230,7 +245,7 @@ class AccessChangeAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "last_error",
     )
     list_select_related = ("student",)
-    list_filter = (StuckFilter, "status", month_filter("created_at", "pedido en"))
+    list_filter = (StuckFilter, "status", range_filter("created_at", "pedido"))
     search_fields = ("student__email",)
     actions = ("try_again",)
 

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from apps.classroom.backends import CLASSROOMS
 from apps.core.checks import START
 from apps.core.setting_ranges import range_problems
 
-CLASSROOMS = ("local", "moodle")
 RANGES: dict[str, tuple[float, float]] = {
     "MOODLE_MAILDISPLAY": (0, 2),
     "MOODLE_STUDENT_ROLE": (1, 1_000_000),
@@ -20,7 +20,7 @@ def configuration_problems() -> list[str]:
     """One Spanish sentence for each setting that prevents the start. [] if there is none."""
     problems = []
     if settings.CLASSROOM not in CLASSROOMS:
-        problems.append("CLASSROOM solo admite local o moodle.")
+        problems.append(f"CLASSROOM solo admite {' o '.join(CLASSROOMS)}.")
     if settings.CLASSROOM == "moodle" and not (settings.MOODLE_URL and settings.MOODLE_TOKEN):
         problems.append("CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.")
     if not _is_group_pattern(settings.MOODLE_GROUP):

@@ -1,5 +1,6 @@
 import secrets
 from calendar import monthrange
+from collections.abc import Sequence
 from datetime import date
 
 from django.conf import settings
@@ -110,6 +111,7 @@ class Provisioning(RetriedWork):
 
     OPEN = Status.PENDING
 
+    # No foreign key: `apps.orders` has the orders, and this app may not import it.
     order_id = models.PositiveBigIntegerField("pedido", unique=True)
     student = models.ForeignKey(
         Student, models.PROTECT, related_name="provisionings", verbose_name="alumno"
@@ -135,7 +137,17 @@ class Provisioning(RetriedWork):
         db_default="",
         editable=False,
     )
+    # The last day of the item that ends last.
     ends_on = models.DateField("acceso hasta", null=True, blank=True)
+    # Once staff have extended the access: the end that was sold, and [subject id, lesson id or
+    # null, last day] of each item.
+    sold_until = models.DateField("vendido hasta", null=True, blank=True, editable=False)
+    item_ends = models.JSONField(
+        "fin de cada cosa",
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        editable=False,
+    )
     # The registered mail that announces the access.
     mail = models.CharField(
         max_length=40, default=ACCESS_MAIL, db_default=ACCESS_MAIL, editable=False
@@ -159,6 +171,14 @@ class Provisioning(RetriedWork):
 
     def __str__(self) -> str:
         return f"Pedido {self.order_id} ({self.get_status_display()})"
+
+    def end_of(self, item: Sequence[int | None]) -> date | None:
+        """The last day of an item, given as its subject's and its lesson's id; None: no end."""
+        for subject_id, lesson_id, day in self.item_ends:
+            if [subject_id, lesson_id] == list(item):
+                return date.fromisoformat(day)
+        ends_on: date | None = self.ends_on
+        return ends_on
 
 
 class LostAccess(models.Model):
@@ -212,12 +232,21 @@ class Enrolment(models.Model):
 
     state = models.CharField("estado", max_length=8, choices=State.choices, default=State.OPEN)
     ends_on = models.DateField("hasta", null=True, blank=True)
-    order_id = models.PositiveBigIntegerField("pedido", db_index=True)
+    # The access with which it was opened. The column holds the number of that access's order.
+    provisioning = models.ForeignKey(
+        Provisioning,
+        models.PROTECT,
+        to_field="order_id",
+        db_column="order_id",
+        related_name="enrolments",
+        verbose_name="alta",
+    )
     granted_at = models.DateTimeField("concedida", auto_now_add=True)
 
     class Meta:
         verbose_name = "matrícula"
         verbose_name_plural = "matrículas"
+        permissions = (("extend_enrolment", "Puede ampliar el acceso de un alumno"),)
         ordering = ("-granted_at",)
         indexes = (models.Index(fields=("granted_at", "id"), name="enrolment_by_day"),)
         constraints = (
@@ -258,8 +287,12 @@ class AccessChange(RetriedWork):
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.PENDING
     )
+    # The order that the change is about, or 0 if it is about the whole student, so that it can't be
+    # a foreign key to the order's `Provisioning`.
     order_id = models.PositiveBigIntegerField("pedido", db_index=True)
-    reason = models.CharField("motivo", max_length=120)
+    reason = models.CharField("motivo", max_length=600)
+    # What staff typed about it. It may be about the student, so an erasure removes it.
+    note = models.CharField("nota", max_length=200, blank=True, default="", db_default="")
     # Whether the account gets the student's present address before the rights are sent.
     moves_account = models.BooleanField(
         "cambia el usuario", default=False, db_default=False, editable=False

@@ -24,7 +24,8 @@ from apps.classroom.backends.moodle.setup_script import setup_script
 from apps.classroom.course_list import read_course_list, write_course_list
 from apps.classroom.models import MoodleCourse
 
-# Moodle takes 0.1 s for each, and 0.5 s if it refuses their courses. The command has no limit.
+# The check asks Moodle about so many subjects and lessons: 0.1 s for each, and 0.5 s for a course
+# that Moodle refuses. The command `check_moodle` has no limit.
 MOST_ITEMS = 100
 MOST_BYTES = 5_000_000
 UNFINISHED = (TaskResultStatus.READY, TaskResultStatus.RUNNING)
@@ -55,11 +56,11 @@ def may_check(request: HttpRequest) -> bool:
 
 
 def may_upload(request: HttpRequest) -> bool:
-    """The list adds and changes rows."""
+    """Whether the user may upload a list of courses, which adds and changes rows."""
     return request.user.has_perms(["classroom.add_moodlecourse", "classroom.change_moodlecourse"])
 
 
-# Mails can wait for it: their queue is not that of the accesses.
+# In the queue of mails: a check of a minute delays mails, but no access.
 @task(queue_name="mail", priority=0)
 def ask_moodle() -> dict[str, Any]:
     """Ask the Moodle of the settings; the admin's page shows the stored answer."""

@@ -62,10 +62,10 @@ def _erase(email: str) -> None:
     Account.objects.filter(student__email=email).update(
         password="", username="", address="", confirmed_for=""
     )
-    # A classroom's error message may contain the address.
+    # A classroom's error message may contain the address, and staff may have typed anything.
     provisionings.update(last_error="")
     of_student = Q(student__email=email) | Q(student__merged_into__email=email)
-    AccessChange.objects.filter(of_student).update(last_error="")
+    AccessChange.objects.filter(of_student).update(last_error="", note="")
 
 
 def _purge_accounts(now: datetime) -> int:

@@ -16,7 +16,7 @@ from apps.classroom.access import Cause
 from apps.classroom.backends.base import ClassroomError, Item, NeedsStaff
 from apps.classroom.models import ACCESS_MAIL, AccessChange, Provisioning
 from apps.classroom.rights import access_end, rights_of, update_enrolments
-from apps.classroom.sync import Sent, closed_items, queue_sync, send_rights
+from apps.classroom.sync import SendResult, closed_items, queue_sync, send_rights
 from apps.core.database import insert_new
 from apps.core.dates import today
 from apps.core.errors import Conflict, TooManyRequests
@@ -144,7 +144,7 @@ def _provide(provisioning: Provisioning) -> None:
             _queue_access_mail(locked)
 
 
-def _check(provisioning: Provisioning, sent: Sent) -> None:
+def _check(provisioning: Provisioning, sent: SendResult) -> None:
     """Raise what keeps the order's access from being complete, after giving what can be given.
 
     The mail of an incomplete access names what is open, and what is not yet.
@@ -165,7 +165,7 @@ def _check(provisioning: Provisioning, sent: Sent) -> None:
     raise CourseMissing(" ".join(messages))
 
 
-def _leaves_work(student: Student, sent: Sent) -> bool:
+def _leaves_work(student: Student, sent: SendResult) -> bool:
     """Whether something failed that keeps no item closed, and that no change will try again."""
     if all(problem.items for problem in sent.problems):
         return False

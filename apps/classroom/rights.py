@@ -45,9 +45,14 @@ def rights_of(
     for row in rows.order_by("pk"):
         for subject_id, lesson_id in row.items:
             item = Item(subject_id, lesson_id)
-            right = Right(item, _state(row, item), row.ends_on)
+            right = right_in(row, item)
             best[item] = max(best.get(item, right), right, key=Right.priority)
     return [best[item] for item in sorted(best, key=lambda item: (item[0], item[1] or 0))]
+
+
+def right_in(row: Provisioning, item: Item) -> Right:
+    """The right to an item of an order, which the order alone gives."""
+    return Right(item, _state(row, item), row.end_of(item))
 
 
 def _state(row: Provisioning, item: Item) -> Literal["open", "paused", "withdrawn"]:
@@ -59,7 +64,7 @@ def _state(row: Provisioning, item: Item) -> Literal["open", "paused", "withdraw
 def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list[Right]]:
     """Make the student's enrolments match their rights, and note which counts change.
 
-    Part of the caller's transaction. New enrolments store `order_id` as the order that opened them.
+    Part of the caller's transaction. New enrolments point to the access of the order `order_id`.
     Returns the student as read under their lock, and the rights.
     """
     # The lock serializes concurrent updates of two orders of one student.
@@ -88,7 +93,7 @@ def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) 
                 student=student,
                 subject_id=right.item.subject_id,
                 lesson_id=right.item.lesson_id,
-                order_id=order_id,
+                provisioning_id=order_id,
             )
             new.append(row)
         elif (row.state, row.ends_on) == (right.state, right.ends_on):

@@ -18,7 +18,7 @@ from apps.classroom.send_again import (
 )
 from apps.core.errors import Conflict
 from apps.core.staff.admin_buttons import Repeated, button_view
-from apps.core.staff.admin_log import log_about, log_rows
+from apps.core.staff.admin_log import log_action, log_rows
 from apps.students.models import Student
 
 OF_STUDENT = "classroom.send_student_access"
@@ -82,7 +82,7 @@ def _confirm(request: HttpRequest, row: MoodleCourse | None) -> HttpResponse:
         else:
             sentence = f"Accesos que se envían otra vez a Moodle, poco a poco: {count}."
             if row:
-                log_about(request, row, sentence)
+                log_action(request, row, sentence)
             else:
                 log_rows(request, MoodleCourse, [], sentence)
             messages.success(request, sentence)

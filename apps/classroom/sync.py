@@ -30,7 +30,7 @@ from apps.students.models import Student
 PRIORITY = 20
 
 
-class Sent(NamedTuple):
+class SendResult(NamedTuple):
     """The outcome of sending rights: the account's problem, if any, and those of the rights."""
 
     account_problem: str
@@ -42,17 +42,22 @@ def queue_sync(
     *,
     order_id: int,
     reason: str,
+    note: str = "",
     moves_account: bool = False,
     priority: int = PRIORITY,
 ) -> None:
     """Queue a task that sends the student's rights to the classroom, in the caller's transaction.
 
-    `order_id` and `reason` are for staff. `moves_account` also gives the account in the classroom
-    the student's present address.
+    `order_id`, `reason` and `note`, which staff typed, are for staff. `moves_account` also gives
+    the account in the classroom the student's present address.
     """
     require_transaction("queue_sync")
     change = AccessChange.objects.create(
-        student=student, order_id=order_id, reason=reason, moves_account=moves_account
+        student=student,
+        order_id=order_id,
+        reason=reason,
+        note=note,
+        moves_account=moves_account,
     )
     sync_classroom.using(priority=priority).enqueue(change_id=change.pk)
 
@@ -110,20 +115,20 @@ def _items_of_unfinished(student: Student) -> set[Item]:
     return {Item(*item) for row in rows for item in row.items}
 
 
-def _sync_until_unchanged(student: Student) -> Sent:
+def _sync_until_unchanged(student: Student) -> SendResult:
     """Send the student's rights until they have not changed while they were being sent.
 
     Two workers may reach the classroom in the wrong order. The last one sends the current rights.
     """
     sent: list[Right] | None = None
-    outcome = Sent("", [])
+    outcome = SendResult("", [])
     while (rights := rights_of(student)) != sent:
         outcome = send_rights(student, rights)
         sent = rights
     return outcome
 
 
-def send_rights(student: Student, rights: Sequence[Right]) -> Sent:
+def send_rights(student: Student, rights: Sequence[Right]) -> SendResult:
     """Create the student's account in the classroom if needed, and apply the rights.
 
     Call this outside any transaction. Raises the classroom's errors.
@@ -133,10 +138,10 @@ def send_rights(student: Student, rights: Sequence[Right]) -> Sent:
     if student.erased_at is None and any(right.state != "withdrawn" for right in rights):
         external = ensure_account(student)
         problems = current_classroom().apply_rights(student, external.external_id, rights)
-        return Sent(external.problem, problems)
+        return SendResult(external.problem, problems)
     # No account is looked up or created for a student who has no right, or who was erased.
     known_id = known_account(student).external_id
-    return Sent("", current_classroom().apply_rights(student, known_id, rights))
+    return SendResult("", current_classroom().apply_rights(student, known_id, rights))
 
 
 def closed_items(items: Sequence[Item]) -> list[Problem]:

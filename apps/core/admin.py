@@ -8,12 +8,14 @@ from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
+from django.utils.timesince import timesince
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
@@ -21,11 +23,12 @@ from apps.core.legal.placeholders import check_placeholders, current_numbers, up
 from apps.core.legal.staff_html import LONGEST, check_html
 from apps.core.mail.outbox import discard_mails, retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
-from apps.core.mail.registry import CannotShow, render_for_staff
+from apps.core.mail.registry import CannotShow, render_for_staff, student_of
 from apps.core.mail.samples import mail_title
 from apps.core.models import (
     IDENTITY_FIELDS,
     PROCESSES,
+    Backup,
     Heartbeat,
     Incident,
     LegalText,
@@ -34,10 +37,10 @@ from apps.core.models import (
     SiteSettings,
 )
 from apps.core.monitoring.incidents import current_incidents, kind_of
-from apps.core.staff import backup_admin  # noqa: F401  (registers itself)
+from apps.core.staff import limits_admin  # noqa: F401  (registers itself)
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
 from apps.core.staff.admin_conflicts import GuardsChanges
-from apps.core.staff.admin_filters import MailTemplateFilter, month_filter
+from apps.core.staff.admin_filters import MailTemplateFilter, choice_filter, range_filter
 from apps.core.staff.admin_log import log_reading
 from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.core.staff.legal_text_form import LegalTextForm, based_on, newest_text
@@ -144,15 +147,11 @@ class LegalTextAdmin(AcademyModelAdmin):
         super().save_model(request, obj, form, change)
 
 
-class StuckFilter(admin.SimpleListFilter):
-    title = "entrega"
-    parameter_name = "entrega"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("parada", "Fallidos o más de 15 minutos esperando")]
-
-    def queryset(self, request: HttpRequest, rows: Any) -> Any:
-        return rows.stuck() if self.value() == "parada" else None
+StuckFilter = choice_filter(
+    "entrega",
+    "entrega",
+    parada=("Fallidos o más de 15 minutos esperando", lambda mails: mails.stuck()),
+)
 
 
 @admin.register(Mail)
@@ -171,12 +170,12 @@ class MailAdmin(ReadOnlyAdmin):
         StuckFilter,
         "status",
         MailTemplateFilter,
-        month_filter("created_at", "creado en"),
+        range_filter("created_at", "creado"),
     )
     search_fields = ("to", "key", "message_id")
     actions = ("send_again", "discard")
     fieldsets = (
-        (None, {"fields": ("to", "subject", "html_version", "text_version")}),
+        (None, {"fields": ("to", "about", "subject", "html_version", "text_version")}),
         (
             "Envío",
             {
@@ -194,7 +193,7 @@ class MailAdmin(ReadOnlyAdmin):
             },
         ),
     )
-    readonly_fields = ("what", "subject", "html_version", "text_version")
+    readonly_fields = ("what", "subject", "about", "html_version", "text_version")
 
     @admin.display(description="correo", ordering="template")
     def what(self, mail: Mail) -> str:
@@ -206,6 +205,18 @@ class MailAdmin(ReadOnlyAdmin):
             return render_for_staff(mail).subject
         except CannotShow as reason:
             return str(reason)
+
+    @admin.display(description="alumno y pedido")
+    def about(self, mail: Mail) -> str | SafeString:
+        """Links to the student and the order of the mail, where its address is corrected."""
+        student, order = student_of(mail.template, mail.context), mail.context.get("order_id")
+        found = []
+        if student:
+            found.append(("Alumno", reverse("admin:students_student_change", args=[student])))
+        if order:
+            found.append((f"Pedido {order}", reverse("admin:orders_order_change", args=[order])))
+        rows = ((url, label) for label, url in found)
+        return format_html_join(SafeString(" · "), '<a href="{}">{}</a>', rows) or NOTHING
 
     @admin.display(description="mensaje")
     def html_version(self, mail: Mail) -> SafeString:
@@ -264,7 +275,7 @@ class MailAdmin(ReadOnlyAdmin):
             log_reading(request, mail)
         return page
 
-    @admin.action(description="No enviar los retenidos", permissions=["retry"])
+    @admin.action(description="No enviar los fallidos ni los retenidos", permissions=["retry"])
     def discard(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
         count = discard_mails(mails)
         self.message_user(request, f"Correos que no se enviarán: {count}.", messages.INFO)
@@ -279,15 +290,9 @@ class MailAdmin(ReadOnlyAdmin):
         return request.user.has_perm("core.change_mail")
 
 
-class SilentFilter(admin.SimpleListFilter):
-    title = "señal"
-    parameter_name = "senal"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("no", "Sin señal desde hace 2 minutos")]
-
-    def queryset(self, request: HttpRequest, rows: Any) -> Any:
-        return rows.silent() if self.value() == "no" else None
+SilentFilter = choice_filter(
+    "señal", "senal", no=("Sin señal desde hace 2 minutos", lambda rows: rows.silent())
+)
 
 
 @admin.register(Heartbeat)
@@ -310,15 +315,9 @@ class HeartbeatAdmin(ReadOnlyAdmin):
         return row.is_alive
 
 
-class CurrentFilter(admin.SimpleListFilter):
-    title = "situación"
-    parameter_name = "situacion"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("ahora", "Por resolver")]
-
-    def queryset(self, request: HttpRequest, rows: Any) -> Any:
-        return current_incidents() if self.value() == "ahora" else None
+CurrentFilter = choice_filter(
+    "situación", "situacion", ahora=("Por resolver", lambda rows: current_incidents())
+)
 
 
 @admin.register(Incident)
@@ -338,15 +337,9 @@ class IncidentAdmin(ReadOnlyAdmin):
         return kind_of(row.name).advice or NOTHING
 
 
-class FailedFilter(admin.SimpleListFilter):
-    title = "resultado"
-    parameter_name = "resultado"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("fallo", "Con fallo")]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
-        return rows.filter(failures__gt=0) if self.value() == "fallo" else None
+FailedFilter = choice_filter(
+    "resultado", "resultado", fallo=("Con fallo", lambda jobs: jobs.filter(failures__gt=0))
+)
 
 
 @admin.register(ScheduledJob)
@@ -407,3 +400,30 @@ class ScheduledJobAdmin(ReadOnlyAdmin):
     def has_run_permission(self, request: HttpRequest) -> bool:
         # The row has no edit form, so its change permission controls this action.
         return request.user.has_perm("core.change_scheduledjob")
+
+
+LateFilter = choice_filter("edad", "edad", vieja=("Atrasada", lambda rows: rows.late()))
+
+
+@admin.register(Backup)
+class BackupAdmin(ReadOnlyAdmin):
+    list_display = ("archive_name", moment("made_at", "última copia"), "age", "size", "encrypted")
+    list_filter = (LateFilter,)
+    search_fields = ("archive",)
+    fields = ("archive_name", "made_at", "age", "size", "encrypted")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Backup]:
+        return Backup.objects.all()
+
+    @admin.display(description="archivo", ordering="archive")
+    def archive_name(self, row: Backup) -> str:
+        return str(row)
+
+    @admin.display(description="hace", ordering="made_at")
+    def age(self, row: Backup) -> str:
+        return timesince(row.made_at) if row.made_at else NOTHING
+
+    @admin.display(description="tamaño", ordering="size_bytes")
+    def size(self, row: Backup) -> str:
+        return str(filesizeformat(row.size_bytes)) if row.made_at else NOTHING

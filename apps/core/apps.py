@@ -1,3 +1,4 @@
+from django import forms
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, post_save, pre_save
@@ -5,7 +6,28 @@ from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
 from apps.core.legal.publish import publish_first_versions
-from apps.core.web.form_messages import speak_our_spanish
+
+# Django's errors of fields, in the tone of the site, which speaks to its readers as "tú".
+MOMENT = "Escribe una fecha y una hora válidas, como 31/12/2026 y 18:30."
+MESSAGES: dict[type[forms.Field], dict[str, str]] = {
+    forms.EmailField: {"invalid": "Escribe un correo electrónico válido."},
+    forms.URLField: {"invalid": "Escribe una dirección completa, como https://ejemplo.com."},
+    forms.IntegerField: {"invalid": "Escribe un número entero."},
+    forms.DecimalField: {"invalid": "Escribe un número."},
+    forms.DateField: {"invalid": "Escribe una fecha válida, como 31/12/2026."},
+    forms.TimeField: {"invalid": "Escribe una hora válida, como 18:30."},
+    forms.DateTimeField: {"invalid": MOMENT},
+    forms.SplitDateTimeField: {
+        "invalid_date": "Escribe una fecha válida, como 31/12/2026.",
+        "invalid_time": "Escribe una hora válida, como 18:30.",
+    },
+}
+
+
+def use_familiar_form_messages() -> None:
+    """Give the classes of fields these messages. Messages of one field or subclass still win."""
+    for field, messages in MESSAGES.items():
+        field.default_error_messages = {**field.default_error_messages, **messages}
 
 
 class CoreConfig(AppConfig):
@@ -14,7 +36,7 @@ class CoreConfig(AppConfig):
 
     def import_models(self) -> None:
         # Fields copy their class's messages when they are made, so this precedes every form.
-        speak_our_spanish()
+        use_familiar_form_messages()
         super().import_models()
 
     def ready(self) -> None:

@@ -1,5 +1,6 @@
-"""Functions that need a transaction say so; and a row is inserted unless it exists already."""
+"""Functions that need a transaction say so, locks of names, and rows inserted unless they exist."""
 
+import hashlib
 from typing import Any
 
 from django.db import connection, transaction
@@ -21,6 +22,24 @@ def require_transaction(what: str) -> None:
     """Raise TransactionManagementError outside a transaction. `what` names the calling function."""
     if not in_transaction():
         raise transaction.TransactionManagementError(f"{what} belongs inside a transaction")
+
+
+def lock_names(*names: str) -> None:
+    """Lock these names until the transaction ends, where no row can be locked instead.
+
+    SQLite has one writer at a time and needs no such lock.
+    """
+    if connection.vendor != "postgresql":
+        return
+    # In one order for everybody, so that two transactions do not wait for each other.
+    keys = sorted({_lock_key(name) for name in names})
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", [keys])
+
+
+def _lock_key(name: str) -> int:
+    """A number of 64 bits for an advisory lock. Two names with one number would only wait."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
 def insert_new(row: Model) -> bool:

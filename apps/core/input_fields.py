@@ -2,7 +2,7 @@
 
 import unicodedata
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -10,6 +10,16 @@ from rest_framework import serializers
 
 from apps.core.money import read_euros
 
+# The type stubs' classes are generic. Django's own are not.
+if TYPE_CHECKING:
+    _ModelChoiceField = forms.ModelChoiceField[Any]
+    _ModelMultipleChoiceField = forms.ModelMultipleChoiceField[Any]
+else:
+    _ModelChoiceField = forms.ModelChoiceField
+    _ModelMultipleChoiceField = forms.ModelMultipleChoiceField
+
+# The most digits of a number that every database stores.
+LONGEST_NUMBER = 18
 # Letters by their category that are drawn as nothing: Hangul fillers and an empty Braille cell.
 _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"
 
@@ -94,3 +104,36 @@ class EurosField(forms.DecimalField):
 
     def prepare_value(self, value: Any) -> Any:
         return f"{value:f}".replace(".", ",") if isinstance(value, Decimal) else value
+
+
+def is_row_number(text: str) -> bool:
+    """Whether a text can be the number of a row: SQLite fails on one that it cannot store."""
+    return text.isdecimal() and len(text) <= LONGEST_NUMBER
+
+
+class RowField(_ModelChoiceField):
+    """A choice of one row by its number. Django's fails on a number that no database stores."""
+
+    def prepare_value(self, value: Any) -> Any:
+        number = super().prepare_value(value)
+        return number if is_row_number(str(number)) else None
+
+
+class RowsField(_ModelMultipleChoiceField):
+    """The same for a choice of several rows."""
+
+    def clean(self, value: Any) -> Any:
+        for number in value if isinstance(value, (list, tuple)) else ():
+            if not is_row_number(str(number)):
+                raise ValidationError(
+                    self.error_messages["invalid_choice"],
+                    code="invalid_choice",
+                    params={"value": str(number)[:40]},
+                )
+        return super().clean(value)
+
+    def prepare_value(self, value: Any) -> Any:
+        numbers = super().prepare_value(value)
+        if not isinstance(numbers, (list, tuple)):
+            return numbers
+        return [number for number in numbers if is_row_number(str(number))]

@@ -5,16 +5,18 @@ from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q, Value
+from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from apps.core.backup_record import Backup as Backup
-from apps.core.claims_of_owner import HasClaims
 from apps.core.legal.placeholders import OWNER_FIELDS, check_placeholders, fill_placeholders
 from apps.core.render_memory import remembered
 from apps.core.restore_record import Restore as Restore
 from apps.core.retries import LEASE, RetriedWork, unleased
+from apps.core.staff_limit_records import StaffDiscount as StaffDiscount
+from apps.core.staff_limit_records import StaffLimit as StaffLimit
 from apps.core.staff_records import DeletedRow as DeletedRow
 from apps.core.staff_records import StaffAction as StaffAction
 
@@ -45,6 +47,10 @@ class RateCount(models.Model):
     times = models.PositiveIntegerField(default=0)
     expires_at = models.DateTimeField(db_index=True)
 
+    class Meta:
+        verbose_name = "contador de un límite"
+        verbose_name_plural = "contadores de límites"
+
     def __str__(self) -> str:
         return self.slot
 
@@ -63,6 +69,34 @@ IDENTITY_FIELDS = (
     "legal_address",
     "simplified_invoices",
 )
+
+
+class HasClaims(models.Model):
+    """The owner's statements about the academy on its pages (`apps.pages.claims`)."""
+
+    teachers_count = models.PositiveSmallIntegerField(
+        "profesores",
+        default=16,
+        db_default=16,
+        help_text="Cuántos sois. Si en «Profesores» hay más fichas, cuentan las fichas.",
+    )
+    average_grade_note = models.CharField(
+        "nota media: escala y curso",
+        max_length=60,
+        default="sobre 10, curso 2024-2025",
+        db_default="sobre 10, curso 2024-2025",
+    )
+    other_payments = models.CharField(
+        "otros medios de pago",
+        max_length=120,
+        default="transferencia bancaria, Bizum o PayPal",
+        db_default="transferencia bancaria, Bizum o PayPal",
+        help_text="Además de la tarjeta. Los nombran las preguntas frecuentes, los términos y el "
+        "pago, que piden escribir al correo de soporte.",
+    )
+
+    class Meta:
+        abstract = True
 
 
 class SiteSettings(HasClaims):
@@ -248,12 +282,19 @@ class Mail(RetriedWork):
         indexes = (
             models.Index(fields=("status", "due_at"), name="mail_by_due"),
             models.Index(fields=("created_at", "id"), name="mail_by_day"),
-            # The mails of one order or student.
+            # The mails of one student.
             models.Index(fields=("to", "created_at"), name="mail_by_recipient"),
+            # The mails about one order.
+            models.Index(KeyTransform("order_id", "context"), name="mail_by_order"),
         )
 
     def __str__(self) -> str:
         return f"Correo a {self.to}"
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the mail waits for a decision of staff."""
+        return self.status in (self.Status.FAILED, self.Status.WITHHELD)
 
     @classmethod
     def claim_waiting(cls, *, before: "Mail") -> "Mail | None":
@@ -272,7 +313,7 @@ class Mail(RetriedWork):
         return cls.objects.get(pk=first.pk) if claimed else None
 
     @classmethod
-    def some_wait(cls) -> bool:
+    def any_waiting(cls) -> bool:
         """Whether mails wait for the mail server."""
         return cls._waiting(timezone.now()).exists()
 
@@ -376,6 +417,10 @@ class PublicChange(models.Model):
     """
 
     at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "cambio público"
+        verbose_name_plural = "cambios públicos"
 
     def __str__(self) -> str:
         return f"{self.at}"

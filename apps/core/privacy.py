@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
@@ -31,7 +32,14 @@ MAIL_RETENTION = timedelta(days=396)
 TASK_RETENTION = timedelta(days=30)
 # Enough for every change that is committed while old ones are deleted, and quickly counted.
 KEPT_CHANGES = 1_000
+# The rows of each kind in one export. Anybody can type an address in carts and forms, so nothing
+# else bounds them.
+MOST_ROWS = 200
 REDACTED = "(datos borrados)"
+KEPT_OF_STAFF = (
+    "Es la dirección de una cuenta del equipo: lo que dice de ella el registro de actividad se "
+    "conserva."
+)
 
 
 class CannotErase(Conflict):
@@ -45,7 +53,8 @@ class CannotErase(Conflict):
 class PersonalData:
     """How one app exports and erases the data of a person.
 
-    `export` returns JSON, which is stored under `name`. `preview` returns Spanish sentences about
+    `export` returns JSON, which is stored under `name`: of each kind of row that a stranger can add
+    the newest MOST_ROWS. `preview` returns Spanish sentences about
     what erasure would do and raises CannotErase if it is not possible now. `erase` runs in a
     transaction and may raise CannotErase as well. `in_use` tells whether the person is active, for
     example with an open cart, so that no retention rule erases them.
@@ -80,11 +89,13 @@ def register_retention(title: str, purge: Callable[[datetime], int]) -> None:
 
 
 def export_all(email: str) -> dict[str, Any]:
-    """Export everything that is stored under an e-mail address, by app."""
+    """Export what is stored under an e-mail address, by app."""
     email = email.strip().lower()
     return {
         "correo": email,
         "fecha": timezone.localtime().isoformat(timespec="seconds"),
+        "límite": f"De cada clase de datos están los {MOST_ROWS} más recientes, y los pedidos "
+        "pagados antes que los demás. Si te falta algo, escríbenos.",
         **{data.name: data.export(email) for data in _personal_data},
     }
 
@@ -92,21 +103,31 @@ def export_all(email: str) -> dict[str, Any]:
 def preview_erasure(email: str) -> list[str]:
     """Describe in Spanish sentences what erasure would do. Raises CannotErase."""
     email = email.strip().lower()
-    return [sentence for data in _personal_data for sentence in data.preview(email)]
+    sentences = [sentence for data in _personal_data for sentence in data.preview(email)]
+    return [*sentences, KEPT_OF_STAFF] if sentences and _is_of_staff(email) else sentences
 
 
 @transaction.atomic
 def erase_all(email: str) -> list[str]:
     """Erase a person's data; return sentences about what was done.
 
-    Rows that the law requires stay, without personal data. Raises CannotErase.
+    Rows that the law requires stay, without personal data. What the logs say about an account of
+    staff stays, too: otherwise its owner could buy with its address and have it erased there.
+    Raises CannotErase.
     """
     email = email.strip().lower()
     sentences = preview_erasure(email)
     for data in _personal_data:
         data.erase(email)
-    redact_entries_naming(email)
+    if not _is_of_staff(email):
+        redact_entries_naming(email)
     return sentences
+
+
+def _is_of_staff(email: str) -> bool:
+    """Whether an account of staff has this address, also one that is deactivated."""
+    accounts = get_user_model()._default_manager
+    return accounts.filter(Q(username__iexact=email) | Q(email__iexact=email)).exists()
 
 
 def redact_entries_of(rows: QuerySet[Any]) -> None:

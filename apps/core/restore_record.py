@@ -20,5 +20,9 @@ class Restore(models.Model):
 
     objects = RestoreQuerySet.as_manager()
 
+    class Meta:
+        verbose_name = "restauración"
+        verbose_name_plural = "restauraciones"
+
     def __str__(self) -> str:
         return f"{self.restored_at}"

@@ -11,15 +11,15 @@ from django.conf import settings
 
 from academy.environment import known_settings
 
-# Read by other programs than Django: make, the Procfile, Sentry, gunicorn.
+# Settings that other programs than Django read: make, the Procfile, Sentry, gunicorn.
 _OF_OTHERS = {
     "BIND_HOST", "GUNICORN_CMD_ARGS", "MOODLE_TEST_ADMIN_TOKEN", "MOODLE_TEST_TOKEN",
     "MOODLE_TEST_URL", "SENTRY_ENVIRONMENT", "SENTRY_RELEASE", "STRIPE_TEST_SECRET_KEY",
     "WEB_CONCURRENCY", "WORKER_INTERVAL",
 }  # fmt: skip
-# The names of providers' keys in ANYMAIL end so (academy/settings.py).
+# How the names of mail providers' keys end (ANYMAIL in academy/settings.py).
 _OF_MAIL = ("_API_KEY", "_API_TOKEN", "_SERVER_TOKEN", "_SENDER_DOMAIN", "_API_URL")
-# Where one letter of ten differs, the names are as similar as this.
+# Names of nine or more letters with one wrong letter are more similar than this.
 SIMILAR = 0.88
 SHORTEST = 5
 _BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
@@ -36,7 +36,7 @@ def misspelt_names() -> list[str]:
         if len(name) < SHORTEST or name.endswith(_OF_MAIL) or name.startswith("AWS_"):
             continue
         close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=SIMILAR)
-        # A word more is another name, such as STRIPE_SECRET_KEY_OLD.
+        # A name with one more word, such as STRIPE_SECRET_KEY_OLD, is no misspelling.
         if close and name.count("_") == close[0].count("_"):
             problems.append(f"{name} no es un ajuste: ¿querías decir {close[0]}?")
     return problems
@@ -86,7 +86,7 @@ def _has_bech32_checksum(text: str) -> bool:
 def bucket_keys() -> list[str]:
     keys = settings.STORAGES["pictures"]["OPTIONS"]
     given = [bool(keys.get(name)) for name in ("access_key", "secret_key")]
-    # Amazon's own service may know the machine by its role.
+    # At Amazon a machine's role may take the place of keys.
     may_have_role = not any(given) and not keys.get("endpoint_url")
     if settings.S3_BUCKET and not (all(given) or may_have_role):
         return ["S3_BUCKET necesita S3_ACCESS_KEY y S3_SECRET_KEY."]

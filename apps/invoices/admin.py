@@ -20,10 +20,11 @@ from apps.core.errors import AcademyError
 from apps.core.identity import email_identity
 from apps.core.money import format_euros
 from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, list_link, moment, money
-from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
+from apps.invoices.book.book_pages import READ, book_urls
 from apps.invoices.forms import BillingForm
 from apps.invoices.issue import send_invoice
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
@@ -46,9 +47,9 @@ class IssueForm(BillingForm):
 
 @admin.register(Invoice)
 class InvoiceAdmin(ReadOnlyAdmin):
-    list_display = ("code", "kind", "day", "who", "amount", "of_order", "pdf")
-    list_filter = ("kind", month_filter("issued_on", "emitida en"))
-    list_select_related = ("order",)
+    list_display = ("code", "sort", "day", "who", "amount", "of_order", "pdf")
+    list_filter = ("kind", range_filter("issued_on", "emitida"))
+    list_select_related = ("order", "replaced_by", "root__replaced_by")
     link_lookups = ("order__id__exact",)
     logs_reading = True
     search_fields = ("code",)
@@ -61,19 +62,20 @@ class InvoiceAdmin(ReadOnlyAdmin):
         "kind",
         ("issued_on", "created_at"),
         "of_order",
-        "root",
-        "replaces",
+        "state",
+        "corrects",
         "to",
         "lines",
         "breakdown",
         "amount",
         "pdf",
     )
-    readonly_fields = ("of_order", "to", "lines", "breakdown", "amount", "pdf")
+    readonly_fields = ("of_order", "state", "corrects", "to", "lines", "breakdown", "amount", "pdf")
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
+            *book_urls(self.admin_site),
             path("emitir/", view(self.issue_view), name="invoices_invoice_issue"),
             path("<int:pk>/pdf/", view(self.pdf_view), name="invoices_invoice_pdf"),
             path(
@@ -104,6 +106,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         context = {
             "can_issue": self.has_issue_permission(request),
+            "can_read_book": request.user.has_perm(READ),
             "no_seller": "" if seller_is_known() else NO_SELLER,
         }
         return super().changelist_view(request, {**(extra_context or {}), **context})
@@ -220,6 +223,31 @@ class InvoiceAdmin(ReadOnlyAdmin):
         text = f"Pedido {invoice.order_id}"
         return list_link(text, "orders_order", id__exact=invoice.order_id)
 
+    @admin.display(description="tipo", ordering="kind")
+    def sort(self, invoice: Invoice) -> SafeString | str:
+        kind = invoice.get_kind_display()
+        if invoice.substitute is None:
+            return kind
+        return format_html("{}<br>{}", kind, self.state(invoice))
+
+    @admin.display(description="estado")
+    def state(self, invoice: Invoice) -> SafeString | str:
+        """Whether the invoice counts, and the one that counts instead."""
+        substitute = invoice.substitute
+        if substitute is None:
+            return "En vigor"
+        return format_html(
+            '<span class="state state--closed">Sustituida</span> por {}', _link_to(substitute)
+        )
+
+    @admin.display(description="rectifica o sustituye")
+    def corrects(self, invoice: Invoice) -> SafeString | str:
+        if invoice.root:
+            return format_html("Rectifica {} por diferencias", _link_to(invoice.root))
+        if invoice.replaces:
+            return format_html("Sustituye a {}", _link_to(invoice.replaces))
+        return NOTHING
+
     @admin.display(description="PDF")
     def pdf(self, invoice: Invoice) -> SafeString:
         url = reverse("admin:invoices_invoice_pdf", args=[invoice.pk])
@@ -248,6 +276,11 @@ class InvoiceAdmin(ReadOnlyAdmin):
             f"{line.vat.label}: base {format_euros(line.base)}, cuota {format_euros(line.tax)}"
             for line in tax_lines_of(invoice)
         )
+
+
+def _link_to(invoice: Invoice) -> SafeString:
+    url = reverse("admin:invoices_invoice_change", args=[invoice.pk])
+    return format_html('<a href="{}">{}</a>', url, invoice.code)
 
 
 def _initial(order_id: str) -> dict[str, Any]:
@@ -283,17 +316,10 @@ def _issue_for(
     return True
 
 
-class WaitingFilter(admin.SimpleListFilter):
-    """Orders whose invoice needs a person, as the tile on "Hoy" counts them."""
-
-    title = "espera"
-    parameter_name = "espera"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("si", "Por un problema")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.exclude(problem="") if self.value() == "si" else queryset
+# Orders whose invoice needs a person, as the tile on "Hoy" counts them.
+WaitingFilter = choice_filter(
+    "espera", "espera", si=("Por un problema", lambda rows: rows.exclude(problem=""))
+)
 
 
 @admin.register(PendingInvoice)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from apps.catalogue.vat import Vat
 from apps.core.money import half_up
+from apps.core.shares import spread, take
 
 # The cents of each rate, tax included.
 Totals = Mapping[Vat, int]
@@ -24,24 +25,6 @@ class TaxLine:
     @property
     def total(self) -> int:
         return self.base + self.tax
-
-
-def spread(total: int, weights: Sequence[int]) -> list[int]:
-    """Split `total` in proportion to the weights. The parts add up to it exactly.
-
-    The cents that rounding down leaves go to the largest remainders, the first of equals first.
-    Neither the total nor a weight is negative; one weight is positive unless the total is 0.
-    """
-    whole = sum(weights)
-    if not whole:
-        if total:
-            raise ValueError(f"{total} cents can't be split over weights of 0")
-        return [0 for _ in weights]
-    parts = [total * weight // whole for weight in weights]
-    remainders = sorted(range(len(weights)), key=lambda index: -(total * weights[index] % whole))
-    for index in remainders[: total - sum(parts)]:
-        parts[index] += 1
-    return parts
 
 
 def totals_by_rate(parts: Sequence[tuple[Vat, int]]) -> dict[Vat, int]:
@@ -86,25 +69,13 @@ def change_totals(before: Totals, by: int, *, first: Sequence[Vat] = ()) -> dict
     """
     after = dict(before)
     if by >= 0:
-        _apply(after, by, list(after))
+        weights = list(before.values())
+        if not any(weights):
+            # All rates are at 0, so there is no proportion: the first rate gets it.
+            weights = [1] + [0] * (len(before) - 1)
+        for vat, part in zip(before, spread(by, weights), strict=True):
+            after[vat] += part
         return after
-    preferred = [vat for vat in after if vat in first]
-    others = [vat for vat in after if vat not in first]
-    left = -by
-    for group in (preferred, others):
-        taken = min(left, sum(after[vat] for vat in group))
-        _apply(after, -taken, group)
-        left -= taken
-    if left:
-        raise ValueError(f"{left} cents more than the invoices have")
+    for vat, cents in take(-by, before, first=first).items():
+        after[vat] -= cents
     return after
-
-
-def _apply(totals: dict[Vat, int], by: int, rates: Sequence[Vat]) -> None:
-    weights = [totals[vat] for vat in rates]
-    if by > 0 and not any(weights):
-        # Nothing is left to take a proportion of: the first rate gets it.
-        weights = [1] + [0] * (len(rates) - 1)
-    sign = 1 if by >= 0 else -1
-    for vat, part in zip(rates, spread(abs(by), weights), strict=True):
-        totals[vat] += sign * part

@@ -4,11 +4,11 @@ from django.db.models import Sum
 
 from apps.orders.ledger.balance import balance_of, cents_of
 from apps.orders.models import Instalment, Order, Refund
-from apps.orders.models.statuses import EVER_PAID, PaymentKind, RefundStatus
+from apps.orders.models.statuses import EVER_PAID, REFUND_ELSEWHERE, PaymentKind, RefundStatus
 from apps.orders.refunds.sent_back_by_bank import refunds_sent_back_by_bank
 
 # The provider has made these refunds. A refund that the bank sent back is counted apart.
-_MADE = (RefundStatus.PENDING, RefundStatus.SUCCEEDED, RefundStatus.OUTSIDE)
+_MADE = (RefundStatus.PENDING, RefundStatus.SUCCEEDED, *REFUND_ELSEWHERE)
 
 
 def expected_cents(order: Order) -> int:

@@ -21,6 +21,7 @@ from apps.invoices.expected import expected_cents
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.numbering import NumbersUnknown, next_number
 from apps.invoices.snapshot import (
+    RefundedLine,
     SellerDataMissing,
     build_content,
     corrective_content,
@@ -30,6 +31,7 @@ from apps.invoices.snapshot import (
     vat_of,
 )
 from apps.invoices.verifactu.records import record_issue
+from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, OrderLine, Refund
 from apps.orders.models.statuses import EVER_PAID
@@ -111,7 +113,7 @@ def send_invoice(invoice: Invoice, *, again: str = "") -> bool:
         key=f"invoice:{invoice.pk}{again}",
         template="invoice",
         to=order.email,
-        context={"invoice_id": invoice.pk},
+        context={"invoice_id": invoice.pk, "order_id": order.pk},
     )
     return True
 
@@ -148,12 +150,16 @@ def _corrective(order: Order) -> list[Invoice]:
     if not change:
         return []
     root = state.root
-    after = change_totals(state.totals, change, first=_refunded_rates(order))
+    refunds = _refunds_to_name(order)
+    parts = _refunded_lines(order, refunds) if change < 0 else []
+    after = _totals_after(state.totals, change, parts)
     content = corrective_content(
         order,
         root=root,
         tax_lines=difference(state.totals, after),
         reason="Devolución" if change < 0 else "Anulación de una devolución",
+        refunded=parts,
+        refund_ids=[refund.pk for refund in refunds],
     )
     kind = _CORRECTIVE_OF[Kind(root.kind)]
     return [_create(order, kind, content, recipient=root.recipient, root=root)]
@@ -188,11 +194,44 @@ def _state_of(order: Order) -> _State | None:
     return _State(roots[0], {line.vat: line.total for line in left}, left)
 
 
-def _refunded_rates(order: Order) -> Sequence[Vat]:
-    """The rates of the lines that the last refund withdrew."""
-    last = Refund.objects.filter(payment__order=order).exclude(reference="").order_by("-pk").first()
-    lines = OrderLine.objects.filter(refunds=last) if last else OrderLine.objects.none()
-    return [vat_of(line) for line in lines.select_related("subject")]
+def _refunds_to_name(order: Order) -> list[Refund]:
+    """The refunds that the provider has made and that no corrective of the order names."""
+    made = Refund.objects.filter(payment__order=order).exclude(reference="")
+    named: set[int] = set()
+    for invoice in order.invoices.filter(root__isnull=False):
+        refund_ids = invoice.content.get("refunds")
+        if refund_ids is None:
+            # A corrective from before refunds were named: it was about all that existed then.
+            made = made.filter(created_at__gt=invoice.created_at)
+        else:
+            named |= set(refund_ids)
+    return list(made.exclude(pk__in=named).order_by("pk"))
+
+
+def _refunded_lines(order: Order, refunds: Sequence[Refund]) -> list[RefundedLine]:
+    """What these refunds have taken from the lines that they withdrew."""
+    taken = order_money(order).taken
+    batches = {refund.batch for refund in refunds}
+    lines = {line.pk: line for line in order.lines.select_related("subject")}
+    chosen = OrderLine.objects.filter(refunds__in=refunds).distinct().order_by("pk")
+    return [
+        RefundedLine(line.name, vat_of(lines[line.pk]), cents)
+        for line in chosen
+        if (cents := sum(taken.get(batch, {}).get(line.pk, 0) for batch in batches))
+    ]
+
+
+def _totals_after(
+    before: dict[Vat, int], change: int, parts: Sequence[RefundedLine]
+) -> dict[Vat, int]:
+    """The totals by rate after a change, of which the refunded lines are taken first."""
+    totals = dict(before)
+    for part in parts:
+        cents = min(part.cents, -change, totals.get(part.vat, 0))
+        if cents:
+            totals[part.vat] -= cents
+            change += cents
+    return change_totals(totals, change, first=[part.vat for part in parts])
 
 
 def _create(

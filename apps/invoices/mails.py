@@ -1,6 +1,6 @@
 """The mails about invoices.
 
-- `invoice` {"invoice_id"}: to the buyer, with the PDF
+- `invoice` {"invoice_id", "order_id"}: to the buyer, with the PDF
 - `invoices_waiting` {"count"}: to `settings.STAFF_EMAIL`, once a day while invoices can't be issued
 """
 

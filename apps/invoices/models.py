@@ -5,6 +5,7 @@ The rules are in docs/rules.md, "Invoices".
 
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -23,6 +24,8 @@ class SeriesCounter(models.Model):
     last_number = models.PositiveIntegerField(default=0)
 
     class Meta:
+        verbose_name = "contador de facturas"
+        verbose_name_plural = "contadores de facturas"
         constraints = (
             models.UniqueConstraint(fields=("series", "year"), name="one_counter_per_series"),
         )
@@ -36,6 +39,10 @@ class NumbersConfirmed(models.Model):
 
     restore = models.OneToOneField(Restore, models.CASCADE, related_name="numbers_confirmed")
     confirmed_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = "numeración confirmada"
+        verbose_name_plural = "numeraciones confirmadas"
 
     def __str__(self) -> str:
         return f"{self.confirmed_at}"
@@ -173,6 +180,8 @@ class Invoice(models.Model):
         permissions = (
             ("issue_invoice", "Puede emitir facturas"),
             ("send_invoice", "Puede reenviar facturas"),
+            ("read_vat_book", "Puede ver el libro de facturas expedidas"),
+            ("export_vat_book", "Puede descargar el libro de facturas expedidas y sus PDF"),
         )
         constraints = (
             models.UniqueConstraint(
@@ -205,6 +214,40 @@ class Invoice(models.Model):
     @property
     def recipient_name(self) -> str:
         return str((self.recipient or {}).get("name", ""))
+
+    @property
+    def substitute(self) -> "Invoice | None":
+        """The invoice that counts instead of this one, or of the one that this one corrects."""
+        return getattr(self.root or self, "replaced_by", None)
+
+
+class InvoiceArchive(models.Model):
+    """The PDFs of a part of a period in a ZIP file. A worker makes it; it is kept for a day.
+
+    `period` is a text that `apps.core.period.period_of` reads. `progress` is in percent.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Preparándose"
+        READY = "ready", "Listo"
+        FAILED = "failed", "No se ha podido preparar"
+
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE)
+    requested_at = models.DateTimeField(default=timezone.now, db_index=True)
+    period = models.CharField(max_length=21)
+    part = models.PositiveSmallIntegerField()
+    state = models.CharField(
+        max_length=7, choices=State.choices, default=State.WAITING, db_default=State.WAITING
+    )
+    progress = models.PositiveSmallIntegerField(default=0, db_default=0)
+    content = models.BinaryField(default=b"")
+
+    class Meta:
+        verbose_name = "archivo de facturas"
+        verbose_name_plural = "archivos de facturas"
+
+    def __str__(self) -> str:
+        return f"facturas-{self.period}-{self.part}.zip"
 
 
 class TaxEnvironment(models.TextChoices):
@@ -248,6 +291,8 @@ class TaxChain(models.Model):
     next_message_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "cadena de VERI*FACTU"
+        verbose_name_plural = "cadenas de VERI*FACTU"
         constraints = (
             models.UniqueConstraint(
                 fields=("issuer", "environment", "installation"),

@@ -28,11 +28,20 @@ COLUMNS = (94, 16, 32, 32)
 
 def invoice_pdf(invoice: Invoice) -> bytes:
     """The invoice as a PDF of A4 pages."""
-    return bytes(_Drawing(invoice).draw().output())
+    paper = Paper(invoice.code)
+    paper.set_title(f"{invoice.get_kind_display()} {invoice.code}")
+    paper.set_lang("es")
+    draw_invoice(invoice, paper)
+    return bytes(paper.output())
 
 
-class _Paper(FPDF):
-    """A4 pages with a footer that names the invoice."""
+def draw_invoice(invoice: Invoice, paper: "Paper") -> None:
+    """Add the pages of the invoice to a document."""
+    _Drawing(invoice, paper).draw()
+
+
+class Paper(FPDF):
+    """A4 pages with a footer that names the document."""
 
     def __init__(self, code: str) -> None:
         super().__init__()
@@ -54,15 +63,13 @@ class _Paper(FPDF):
 
 
 class _Drawing:
-    def __init__(self, invoice: Invoice) -> None:
+    def __init__(self, invoice: Invoice, paper: Paper) -> None:
         self.invoice = invoice
         self.content = invoice.content
-        self.paper = _Paper(invoice.code)
+        self.paper = paper
 
-    def draw(self) -> FPDF:
+    def draw(self) -> None:
         paper = self.paper
-        paper.set_title(f"{self.invoice.get_kind_display()} {self.invoice.code}")
-        paper.set_lang("es")
         paper.add_page()
         self._heading()
         self._parties()
@@ -70,7 +77,6 @@ class _Drawing:
         self._lines()
         self._breakdown()
         self._notes()
-        return paper
 
     def _font(self, size: float, *, bold: bool = False, color: tuple[int, ...] = INK) -> None:
         self.paper.set_font("Figtree", "B" if bold else "", size)

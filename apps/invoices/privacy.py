@@ -18,6 +18,7 @@ from apps.core.privacy import (
     register_retention,
 )
 from apps.invoices.billing import full_invoice_of
+from apps.invoices.book.pdf_archive import purge_archives
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.orders.models import Order
 from apps.orders.privacy import ACCOUNTING_KEPT
@@ -85,3 +86,4 @@ def _purge(now: datetime) -> int:
 
 register_personal_data(PersonalData("facturas", _export, _preview, _erase))
 register_retention("Destinatarios de facturas de más de 6 años de cuentas borradas", _purge)
+register_retention("Archivos con los PDF de facturas de más de un día", purge_archives)

@@ -1,6 +1,7 @@
 """What an invoice says: seller, lines, breakdown of VAT and references, as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.timezone import localdate
@@ -9,9 +10,10 @@ from apps.catalogue.vat import Vat
 from apps.core.dates import today
 from apps.core.models import SiteSettings
 from apps.core.money import to_cents
-from apps.invoices.amounts import TaxLine, breakdown, spread, totals_by_rate
+from apps.invoices.amounts import TaxLine, breakdown, totals_by_rate
 from apps.invoices.models import Invoice
 from apps.invoices.tax_ids import is_spanish_tax_id
+from apps.orders.ledger.lines import shares_of
 from apps.orders.models import Order, OrderLine
 
 
@@ -57,7 +59,7 @@ def build_content(order: Order, *, total_cents: int) -> dict[str, Any]:
     """
     lines = list(order.lines.select_related("subject"))
     prices = [to_cents(line.list_price) for line in lines]
-    parts = list(zip(map(vat_of, lines), spread(total_cents, prices), strict=True))
+    parts = list(zip(map(vat_of, lines), shares_of(lines, total_cents), strict=True))
     return {
         "seller": seller(),
         "order": order.pk,
@@ -95,22 +97,57 @@ def _reference_to(invoice: Invoice) -> dict[str, str]:
     return {"code": invoice.code, "issued_on": invoice.issued_on.isoformat()}
 
 
+@dataclass(frozen=True)
+class RefundedLine:
+    """A line of an order that a refund has withdrawn, with the cents that it has taken of it."""
+
+    name: str
+    vat: Vat
+    cents: int
+
+
 def corrective_content(
-    order: Order, *, root: Invoice, tax_lines: Sequence[TaxLine], reason: str
+    order: Order,
+    *,
+    root: Invoice,
+    tax_lines: Sequence[TaxLine],
+    reason: str,
+    refunded: Sequence[RefundedLine],
+    refund_ids: Sequence[int],
 ) -> dict[str, Any]:
-    """The content of a corrective invoice: one line for each rate, with the difference."""
+    """The content of a corrective invoice: the difference of each rate.
+
+    The lines `refunded` are named, each with its own part of the difference; what is left of a rate
+    is one line. `refunds` are the refunds that the invoice is about.
+    """
     return {
         "seller": seller(),
         "order": order.pk,
         "operation_on": today().isoformat(),
         "lines": [
-            {"name": reason, "vat": line.vat, "price": line.total, "total": line.total}
-            for line in tax_lines
+            {"name": name, "vat": tax_line.vat, "price": cents, "total": cents}
+            for tax_line in tax_lines
+            for name, cents in _named_parts(tax_line, reason, refunded)
         ],
         "discounts": [],
         "breakdown": as_json(tax_lines),
         "corrects": _reference_to(root),
+        "refunds": list(refund_ids),
     }
+
+
+def _named_parts(
+    tax_line: TaxLine, reason: str, refunded: Sequence[RefundedLine]
+) -> Iterator[tuple[str, int]]:
+    """The names and cents of a rate's difference. The cents add up to it."""
+    left = tax_line.total
+    for line in refunded:
+        if line.vat == tax_line.vat and left:
+            cents = max(left, -line.cents)
+            left -= cents
+            yield f"{reason}: {line.name}", cents
+    if left:
+        yield reason, left
 
 
 def vat_of(line: OrderLine) -> Vat:

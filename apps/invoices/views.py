@@ -6,6 +6,7 @@ The rules are in docs/rules.md, "Invoices".
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.csrf import csrf_exempt
@@ -94,13 +95,17 @@ def _page(
         "form": form,
         "is_personal": is_personal,
         "token": invoice_token(order) if is_personal else "",
-        "invoices": order.invoices.order_by("pk") if is_personal else (),
+        "invoices": _invoices(order) if is_personal else (),
         "is_issued": full is not None,
         "is_waiting": full is None and BillingDetails.objects.filter(order=order).exists(),
         "can_ask": full is None and expected_cents(order) > 0,
         "noindex": True,
     }
     return render(request, "invoices/invoices.html", context, status=status)
+
+
+def _invoices(order: Order) -> QuerySet[Invoice]:
+    return order.invoices.select_related("replaced_by", "root__replaced_by").order_by("pk")
 
 
 @require_safe

@@ -12,9 +12,11 @@ class LeadsConfig(AppConfig):
         from apps.leads.models import Attachment
         from apps.leads.quote_lookup import find_quote
         from apps.leads.withdrawal import mails as withdrawal_mails
+        from apps.leads.withdrawal import receivers as withdrawal_receivers
         from apps.orders.offer.binding_quotes import look_up_quotes_with
 
         mails.register()
         withdrawal_mails.register()
+        withdrawal_receivers.connect()
         look_up_quotes_with(find_quote)
         post_delete.connect(remove_file_after_commit, sender=Attachment)

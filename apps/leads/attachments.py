@@ -115,7 +115,7 @@ def waiting_bytes() -> int:
     return int(waiting.aggregate(size=Sum("size"))["size"] or 0)
 
 
-def check_room(size: int) -> None:
+def check_disk_space(size: int) -> None:
     """Raise StorageFull if a file of this size does not fit (docs/rules.md, "Forms").
 
     Strangers send files, and the database is usually on the same disk.

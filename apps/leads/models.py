@@ -305,7 +305,7 @@ class Quote(models.Model):
     date_range = models.CharField("fecha", max_length=10, choices=DateRange.choices)
     was_invited = models.BooleanField("invitado por un amigo", default=False)
     friend_code = models.CharField("código de amigo", max_length=40, blank=True)
-    # The referral code, if it exists and this visitor could use it.
+    # The friend code, if it exists and this visitor could use it.
     friend_promo = models.ForeignKey(
         PromoCode, models.SET_NULL, null=True, blank=True, related_name="quotes"
     )

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import (
+    MOST_ROWS,
     PersonalData,
     counted,
     redact_entries_of,
@@ -60,7 +61,7 @@ def _export(email: str) -> list[dict[str, Any]]:
         for lead in _of(email)
         .select_related("promo_code", "quote", "subject_request", "attachment")
         .prefetch_related("consents", "entries", "quote__subjects", "quote__discounts")
-        .order_by("created_at")
+        .order_by("-created_at")[:MOST_ROWS]
     ]
 
 

@@ -22,7 +22,7 @@ def _binding_quote_of(quote: Quote) -> BindingQuote | None:
     friend_cents = sum(
         to_cents(row.amount)
         for row in quote.discounts.all()
-        if row.kind == DiscountKind.INVITED and not row.is_subject_to_check
+        if row.kind == DiscountKind.FRIEND_CODE and not row.is_subject_to_check
     )
     return BindingQuote(
         number=quote.pk,

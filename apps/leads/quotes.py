@@ -23,8 +23,8 @@ from apps.pricing.calculator import CalculatorQuote, date_range_of, quote_calcul
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
-from apps.pricing.reads import calculator_campaign_today, current_terms, terms_at
-from apps.pricing.rules import DiscountKind
+from apps.pricing.reads import calculator_campaigns_today, current_terms, terms_at
+from apps.pricing.rules import DiscountKind, campaign_for
 from apps.pricing.sale_terms import SaleTerms
 
 
@@ -36,10 +36,10 @@ class Budget:
     full_payment: bool
     was_invited: bool = False
     friend_code: str = ""
-    invitees: int = 0
+    friends: int = 0
 
     @property
-    def invited_with_code(self) -> bool:
+    def has_friend_code(self) -> bool:
         return self.was_invited and bool(self.friend_code.strip())
 
     @property
@@ -55,8 +55,8 @@ def send_quote(budget: Budget, *, email: str, phone: str, page: str = "") -> Quo
     """
     subjects, terms = _on_sale(budget.subject_ids), current_terms()
     friend_promo = (
-        _usable_referral_code(budget.friend_code, subjects, email=email, phone=phone)
-        if budget.invited_with_code
+        _usable_friend_code(budget.friend_code, subjects, email=email, phone=phone)
+        if budget.has_friend_code
         else None
     )
     if friend_promo is not None and friend_promo.kind == PromoCode.Kind.FIXED:
@@ -101,21 +101,25 @@ def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:
 
 
 def _price(budget: Budget, subjects: list[Subject], terms: SaleTerms) -> CalculatorQuote:
+    # A budget is of one degree. Subjects of several have only campaigns for all.
+    degrees = {subject.degree_id for subject in subjects}
     return quote_calculator(
         [to_cents(subject.final_price) for subject in subjects],
         terms=terms,
         number_of_subjects=len(subjects),
         full_payment=budget.full_payment,
-        invited_with_code=budget.invited_with_code,
-        invitees=budget.invitees,
-        campaign=calculator_campaign_today(),
+        has_friend_code=budget.has_friend_code,
+        friends=budget.friends,
+        campaign=campaign_for(
+            calculator_campaigns_today(), degrees.pop() if len(degrees) == 1 else None
+        ),
     )
 
 
-def _usable_referral_code(
+def _usable_friend_code(
     code: str, subjects: list[Subject], *, email: str, phone: str
 ) -> PromoCode | None:
-    """Return the referral code if it can be used for these subjects today, else None.
+    """Return the friend code if it can be used for these subjects today, else None.
 
     Whether it is the visitor's own, and their first purchase, is checked at the purchase
     (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
@@ -167,7 +171,7 @@ def _store(
         was_invited=budget.was_invited,
         friend_code=budget.friend_code.strip() if budget.was_invited else "",
         friend_promo=friend_promo,
-        invitees=budget.invitees,
+        invitees=budget.friends,
         base_price=to_euros(priced.base_cents),
         final_price=to_euros(priced.final_cents),
         binding_price=to_euros(max(0, priced.base_cents - certain_cents)),
@@ -181,8 +185,8 @@ def _store(
 def _unchecked_kinds(friend_promo: PromoCode | None) -> set[DiscountKind]:
     """Discounts that staff have to check first. The binding price leaves them out."""
     if friend_promo:
-        return {DiscountKind.INVITEES}
-    return {DiscountKind.INVITEES, DiscountKind.INVITED}
+        return {DiscountKind.FRIENDS}
+    return {DiscountKind.FRIENDS, DiscountKind.FRIEND_CODE}
 
 
 def _store_subjects(quote: Quote, subjects: list[Subject]) -> None:

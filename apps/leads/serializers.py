@@ -12,7 +12,7 @@ from apps.catalogue.serializers import CatalogueSubjectOut
 from apps.core.errors import TooLarge
 from apps.core.input_fields import EmailField, VisibleCharField
 from apps.leads import attachments
-from apps.leads.careers import CAREERS
+from apps.leads.fields import CAREERS
 from apps.leads.quotes import Budget
 from apps.orders.serializers import ID
 from apps.pricing.calculator import MAX_SUBJECTS
@@ -191,11 +191,9 @@ class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         fields = super().get_fields()
         most = terms_of_request().invitee_max
-        invitees: Any = fields["numberOfInvitees"]
-        invitees.choices = [str(number) for number in range(most + 1)]
-        invitees.error_messages["invalid_choice"] = (
-            f"El número de amigos invitados va de 0 a {most}"
-        )
+        friends: Any = fields["numberOfInvitees"]
+        friends.choices = [str(number) for number in range(most + 1)]
+        friends.error_messages["invalid_choice"] = f"El número de amigos invitados va de 0 a {most}"
         return fields
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -257,7 +255,7 @@ class BudgetInput(FormInput):
             full_payment=form["fullPayment"],
             was_invited=form["wasInvited"],
             friend_code=form["friendCode"] or "",
-            invitees=int(form["numberOfInvitees"]),
+            friends=int(form["numberOfInvitees"]),
         )
 
 

@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.utils import timezone
 
+from apps.core.database import lock_names
 from apps.core.mail.outbox import queue_mail
 from apps.core.random_codes import random_code
 from apps.leads import attachments
@@ -82,10 +83,14 @@ def request_discount(*, email: str, phone: str, career: str, page: str = "") -> 
 
 def receive_attachment(*, email: str, file: "UploadedFile[Any]", page: str = "") -> Lead:
     """Store a checked file and its lead, both or neither. Raises StorageFull."""
-    attachments.check_room(file.size or 0)
+    size = file.size or 0
+    attachments.check_disk_space(size)
     stored_name = attachments.store(file)
     try:
         with transaction.atomic():
+            # Again: files that arrive together did not see each other.
+            lock_names("attachments")
+            attachments.check_disk_space(size)
             lead = open_lead(
                 Lead.Kind.PREVIEW, email=email, page=page, accepted=[Consent.Kind.TERMS]
             )
@@ -93,7 +98,7 @@ def receive_attachment(*, email: str, file: "UploadedFile[Any]", page: str = "")
                 lead=lead,
                 stored_name=stored_name,
                 original_name=attachments.shown_name(file.name or ""),
-                size=file.size or 0,
+                size=size,
             )
     except BaseException:
         attachments.remove(stored_name)

@@ -61,6 +61,17 @@ class PaidByTransfer(PaymentInProgress):
     message = "Este pedido se paga por transferencia. Para pagarlo de otra forma, escríbenos."
 
 
+class ExchangeIsFixed(AcademyError):
+    """What was paid for the line that is exchanged pays this content of the order, and no other."""
+
+    status = 409
+    code = "exchange_fixed"
+    message = (
+        "Este pedido es el cambio de un curso y se paga tal como está. Para comprar otra cosa, haz "
+        "un pedido nuevo."
+    )
+
+
 class AlreadyPaid(AcademyError):
     status = 409
     code = "already_paid"

@@ -21,7 +21,7 @@ def is_invoice_token(order: Order, token: str) -> bool:
 
 
 def _named(order: Order) -> str:
-    # With the address: what was mailed to a mistyped one opens nothing once it is corrected.
+    # The token depends on the address: a link mailed to a mistyped one ends with the correction.
     return f"{order.pk}:{order.idempotency_id}:{order.email.lower()}"
 
 

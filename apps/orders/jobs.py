@@ -1,23 +1,54 @@
 """Scheduled jobs of orders."""
 
+from collections import defaultdict
 from datetime import time, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Count
 from django.utils import timezone
 
+from apps.catalogue.models import Subject
 from apps.classroom.models import STUCK_CHANGE, AccessChange
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.orders.checkout.remind import queue_due_reminders
-from apps.orders.popularity import refresh_popularity
+from apps.orders.models import OrderLine
+from apps.orders.models.statuses import SOLD
 from apps.orders.reads import paid_without_access
 from apps.orders.rewards.service import release_due_rewards
 from apps.orders.settlement.gift_delivery import deliver_due
 
+# The orders that count for "Más elegidas", the order of lists and search.
+COUNTED = timedelta(days=365)
 # Staff are mailed about a paid order that has no access after this time.
 MISSING_ACCESS_AFTER = timedelta(minutes=15)
+
+
+@transaction.atomic
+def refresh_popularity() -> int:
+    """Store the paid orders of the last year for each subject; return how many have changed."""
+    orders_of = dict(
+        OrderLine.objects.filter(
+            order__status__in=SOLD, order__paid_at__gt=timezone.now() - COUNTED
+        )
+        .order_by()
+        .values_list("subject")
+        .annotate(orders=Count("order", distinct=True))
+    )
+    stored = dict(
+        Subject.objects.filter(popularity__gt=0).order_by().values_list("pk", "popularity")
+    )
+    changed: dict[int, list[int]] = defaultdict(list)
+    for subject_id in stored.keys() | orders_of.keys():
+        orders = orders_of.get(subject_id, 0)
+        if stored.get(subject_id, 0) != orders:
+            changed[orders].append(subject_id)
+    return sum(
+        Subject.objects.filter(pk__in=ids).update(popularity=orders)
+        for orders, ids in changed.items()
+    )
 
 
 @job("cart_reminders", "Avisar de compras a medias", when=timedelta(minutes=15))

@@ -7,13 +7,12 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.classroom.access_links import LINK_LIFETIME as ACCESS_LIFETIME
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, STUDENT, VISITOR, preview_mail, sample
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
-from apps.orders.by_staff import mail_samples as _staff_orders  # noqa: F401  (it describes itself)
 from apps.orders.email_correction import LINK_LIFETIME
-from apps.orders.gifts.mail_samples import gift_sample
 from apps.orders.models import CART_LIFE
 from apps.orders.models.statuses import RefusalKind
 from apps.orders.plan.mails import REASONS
@@ -23,6 +22,54 @@ from apps.students.consent_wordings import WORDINGS
 from apps.students.models import Consent
 
 NAME = "pedido n.º 1042"
+
+
+def gift_sample() -> dict[str, Any]:
+    """Sample of the gift in the buyer's confirmation (`gifts.mails.gift_facts`)."""
+    return {
+        "to": "leo@example.com",
+        "deliver_on": timezone.localdate() + timedelta(days=20),
+        "is_delivered": False,
+        "has_words": True,
+    }
+
+
+def _gift_received() -> dict[str, dict[str, Any]]:
+    first = {
+        "username": "leo@example.com",
+        "access_url": SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace=ejemplo")),
+        "days": ACCESS_LIFETIME.days,
+        "new_link_url": absolute_url(reverse("aula_enlace")),
+        "items": ["Microeconomía", "Estadística descriptiva: PEC 3"],
+        "pending": [],
+        "has_password": False,
+        "existed_before": False,
+        "portal_url": absolute_url(SiteSettings.current().portal),
+        "recipient_name": "Leo",
+        "sender": "Ana",
+        "message": "¡Feliz cumpleaños!\nEste semestre lo sacas.",
+    }
+    nameless = {**first, "recipient_name": "", "sender": "", "message": "", "has_password": True}
+    return {"Con mensaje": first, "Pedido gratuito": nameless}
+
+
+preview_mail(
+    "gift_received",
+    title="regalo",
+    when="El día elegido, cuando el acceso de quien recibe un regalo está listo",
+    to=STUDENT,
+    samples=_gift_received,
+)
+preview_mail(
+    "gift_moved",
+    title="regalo con otro correo",
+    when="Cuando el equipo cambia el correo de quien recibe un regalo",
+    to=STUDENT,
+    samples=lambda: {
+        "A quien lo compró": {"number": 1042, "is_buyer": True},
+        "A quien lo tenía": {"number": 1042, "is_buyer": False},
+    },
+)
 
 
 def _lines() -> list[dict[str, Any]]:
@@ -58,6 +105,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "discounts": [sample(name="Código BIENVENIDA10", amount=Decimal("21.60"))],
         "total": Decimal("194.40"),
         "vat_note": "IVA incluido",
+        "exchange": None,
         "instalments": [],
         "plan_url": "",
         "invoice_url": SecretUrl(absolute_url(f"{reverse('factura')}?pedido=1042&clave=0123")),
@@ -90,6 +138,10 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "A plazos": {**in_full, "instalments": plan, "plan_url": _plan()["plan_url"]},
         "Sin nada que pagar": free,
         "Regalo": {**in_full, "gift": gift_sample()},
+        "Cambio de un curso": {
+            **in_full,
+            "exchange": sample(name="Estadística I", credit=Decimal("150.00")),
+        },
     }
 
 
@@ -128,7 +180,7 @@ def _bought_twice() -> dict[str, dict[str, Any]]:
     }
 
 
-def _referral_code() -> dict[str, dict[str, Any]]:
+def _friend_code() -> dict[str, dict[str, Any]]:
     terms = current_terms()
     return {
         "Ejemplo": {
@@ -336,7 +388,7 @@ preview_mail(
     title="código para invitar",
     when="Después de la primera compra, cuando el alumno recibe su código para invitar",
     to=STUDENT,
-    samples=_referral_code,
+    samples=_friend_code,
 )
 preview_mail(
     "staff_attention",
@@ -379,4 +431,48 @@ preview_mail(
     when="Cuando se devuelve dinero a alguien",
     to=STAFF,
     samples=_refund_owner,
+)
+
+
+def _order_to_pay() -> dict[str, dict[str, Any]]:
+    common = {
+        "order_name": NAME,
+        "lines": [
+            {
+                "name": "Microeconomía",
+                "kind": "Asignatura Completa",
+                "list_price": Decimal("192.00"),
+            }
+        ],
+        "discounts": [sample(name="Precio de tu presupuesto", amount=Decimal("21.60"))],
+        "total": Decimal("170.40"),
+        "exchange": None,
+        "missing": None,
+        "by_transfer": True,
+        "iban": "ES91 2100 0418 4502 0005 1332",
+        "reference": "PEDIDO-1042",
+        "valid_until": timezone.now() + timedelta(days=30),
+        "pay_url": "",
+        "terms_url": absolute_url("/terminos"),
+    }
+    link = SecretUrl(absolute_url("/complete-payment?order=1042&token=ejemplo"))
+    return {
+        "Por transferencia": common,
+        "Con tarjeta": {**common, "by_transfer": False, "pay_url": link},
+        "Cambio de un curso": {
+            **common,
+            "by_transfer": False,
+            "pay_url": link,
+            "exchange": sample(name="Estadística I", credit=Decimal("21.60")),
+        },
+        "Falta una parte": {**common, "missing": Decimal("70.40")},
+    }
+
+
+preview_mail(
+    "order_to_pay",
+    title="cómo pagar el pedido",
+    when="Cuando el equipo crea un pedido, y cuando una transferencia no llega al importe",
+    to=STUDENT,
+    samples=_order_to_pay,
 )

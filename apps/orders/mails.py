@@ -31,6 +31,7 @@ from apps.orders.email_correction import correction_url
 from apps.orders.gifts.mails import gift_facts
 from apps.orders.invoice_link import invoice_url
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment
+from apps.orders.models.staff_order import exchange_of
 from apps.orders.offer.bought_before import names_bought_twice, order_lines_bought_before
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.rewards.service import HOLD
@@ -45,7 +46,9 @@ def register() -> None:
     register_mail(
         "order_confirmation",
         "Confirmación de tu {{ order_name }}",
-        lambda ids: order_confirmation_context(Order.objects.get(pk=ids["order_id"])),
+        lambda ids: order_confirmation_context(
+            Order.objects.select_related("by_staff").get(pk=ids["order_id"])
+        ),
         origin=lambda ids: origin_of_order(ids["order_id"]),
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
@@ -99,7 +102,7 @@ def register() -> None:
     register_mail(
         "referral_code",
         "Tu código para invitar a amigos",
-        _referral_code,
+        _friend_code,
         origin=Origin.EVENT,
         student=lambda ids: int(ids["student_id"]),
     )
@@ -145,6 +148,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
         "discounts": list(order.discounts.all()),
         "total": order.total_amount,
         "vat_note": order.vat_note,
+        "exchange": exchange_of(order),
         "instalments": [
             {
                 "number": instalment.number,
@@ -242,7 +246,7 @@ def bought_twice_context(order: Order) -> dict[str, Any]:
     }
 
 
-def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
+def _friend_code(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `referral_code`: the code, the discount, the rewards and the link to share.
 
     Raises NoLongerDue if the code went to another student with a corrected order.

@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 from apps.core.mail.outbox import delete_mails_about, delete_mails_to
 from apps.core.money import format_euros
 from apps.core.privacy import (
+    MOST_ROWS,
     CannotErase,
     PersonalData,
     counted,
@@ -113,7 +114,7 @@ def _export(email: str) -> list[dict[str, Any]]:
                 for row in order.payments.all()
             ],
         }
-        for order in orders.order_by("created_at")
+        for order in orders.order_by(models.F("paid_at").desc(nulls_last=True), "-pk")[:MOST_ROWS]
     ]
 
 

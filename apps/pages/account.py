@@ -19,6 +19,7 @@ from rest_framework import serializers
 
 from apps.classroom.forms import NewLinkForm, SiteForm
 from apps.classroom.link_requests import request_link
+from apps.core.errors import TooManyRequests
 from apps.core.privacy import export_all
 from apps.core.web.response_headers import private_form_page
 from apps.core.web.throttle import Limit
@@ -34,6 +35,10 @@ from apps.students.sign_in_links import send_sign_in_link, student_for_link, use
 
 LINKS = Limit("login-enlace", times=10, seconds=600)
 MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
+# Of one student: a download reads every table that has personal data.
+DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
+# Strangers can type the student's address in any number of carts, each with its consents.
+MOST_SHOWN = 100
 
 StudentView = Callable[[HttpRequest, Student], HttpResponse]
 
@@ -139,7 +144,15 @@ def save_own_data(request: HttpRequest, student: Student) -> HttpResponse:
 @require_safe
 @signed_in
 def download(request: HttpRequest, student: Student) -> HttpResponse:
-    """Download all personal data of the student as JSON."""
+    """Download the personal data of the student as JSON."""
+    try:
+        DOWNLOADS.count_key(str(student.pk))
+    except TooManyRequests as refusal:
+        refused = HttpResponse(
+            refusal.message, status=refusal.status, content_type="text/plain; charset=utf-8"
+        )
+        refused["Retry-After"] = str(refusal.retry_after)
+        return refused
     answer = JsonResponse(
         export_all(student.email),
         encoder=DjangoJSONEncoder,
@@ -169,10 +182,13 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
     context = {
         "student": student,
         "form": form,
-        "orders": [(order, plan_url(order), invoice_url(order)) for order in orders_of(student)],
-        "referral_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
+        "orders": [
+            (order, plan_url(order), invoice_url(order))
+            for order in orders_of(student)[:MOST_SHOWN]
+        ],
+        "friend_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
         "rewards": student.referral_rewards.all(),
-        "consents": student.consents.select_related("legal_text"),
+        "consents": student.consents.select_related("legal_text")[:MOST_SHOWN],
         "erasure_requested": hasattr(student, "erasure_request"),
     }
     return _page(request, "account", context)

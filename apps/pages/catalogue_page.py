@@ -15,11 +15,11 @@ from apps.catalogue.addresses import subject_path, university_path
 from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
 from apps.core.money import to_cents
 from apps.core.page_cache.policy import public_page
-from apps.core.web.context import academy_props
 from apps.pages.pager import page_links
+from apps.payments.context import academy_props
 from apps.payments.stripe.page_policy import paying_page
-from apps.pricing.reads import campaign_today, current_terms, pricing_data
-from apps.pricing.rules import CampaignTerms, subject_card
+from apps.pricing.reads import campaigns_today, current_terms, pricing_data
+from apps.pricing.rules import Campaigns, campaign_for, subject_card
 
 Shape = dict[str, Any]
 
@@ -116,7 +116,7 @@ def compra(request: HttpRequest) -> HttpResponse:
     if query.degree_id not in [row["id"] for row in degrees]:
         query = replace(query, degree_id=None)
     page = _first_page(query)
-    campaign = campaign_today()
+    campaigns = campaigns_today()
     query = replace(query, page=page["page"])
     return render(
         request,
@@ -128,14 +128,14 @@ def compra(request: HttpRequest) -> HttpResponse:
             "page_sizes": PAGE_SIZES,
             "orders": [(value, label) for value, (label, _) in ORDERS.items()],
             "page": page,
-            "cards": [_card(subject, campaign) for subject in page["results"]],
+            "cards": [_card(subject, campaigns) for subject in page["results"]],
             "page_links": page_links(query.url, query.page, page["pages"]),
-            "campaign": campaign if campaign and campaign.cart else None,
+            "campaigns": [campaign for campaign in campaigns if campaign.cart],
             "props": {
                 "universities": universities,
                 "degrees": degrees,
                 "page": page,
-                "pricing": pricing_data(current_terms(), campaign),
+                "pricing": pricing_data(current_terms(), campaigns),
                 "academy": academy_props(),
                 "query": query.as_props(),
                 "chosen": _chosen(request.GET),
@@ -168,7 +168,8 @@ def _first_page(query: CatalogueQuery) -> Shape:
     )
 
 
-def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
+def _card(subject: Shape, campaigns: Campaigns) -> Shape:
+    campaign = campaign_for(campaigns, subject["degree"]["id"])
     final_cents = _cents(subject["final_price"])
     university = subject["degree"]["university"]
     lowest = subject.get("lowest_price")

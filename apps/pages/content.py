@@ -58,8 +58,8 @@ def example_budgets(
             terms=terms,
             number_of_subjects=subjects,
             full_payment=True,
-            invited_with_code=False,
-            invitees=0,
+            has_friend_code=False,
+            friends=0,
             campaign=campaign,
         )
         for subjects in range(1, MAX_SUBJECTS + 1)

@@ -15,16 +15,16 @@ from apps.catalogue.addresses import ROOT, id_in
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.catalogue.search import LONGEST_SEARCH, search_catalogue
 from apps.core.page_cache.policy import public_page
-from apps.core.web.context import academy_props
 from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
-from apps.pages.crumbs import Crumb
 from apps.pages.models import TeamMember
 from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of
 from apps.pages.pager import page_links
+from apps.pages.structured_data import Crumb
 from apps.pages.subject_prices import SubjectPrices, questions_about
+from apps.payments.context import academy_props
 from apps.payments.stripe.page_policy import paying_page
-from apps.pricing.reads import campaign_today, current_terms, pricing_data
+from apps.pricing.reads import campaigns_today, current_terms, pricing_data
 
 PAGE_SIZE = 24
 OPINIONS_SHOWN = 12
@@ -69,8 +69,8 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             {"subject": row, "crumbs": crumbs, "things": []},
             status=GONE,
         )
-    campaign, terms = campaign_today(), current_terms()
-    prices = SubjectPrices.of(row, terms, campaign)
+    campaigns, terms = campaigns_today(), current_terms()
+    prices = SubjectPrices.of(row, terms, campaigns)
     card = reads.card_data(row)
     opinions = row.opinions.published()
     rating = rating_of(row.opinions.all(), FEWEST_OF_A_SUBJECT)
@@ -91,7 +91,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "things": structured_data.describe_subject(row, prices, crumbs, rating),
             "props": {
                 "subject": card,
-                "pricing": pricing_data(terms, campaign),
+                "pricing": pricing_data(terms, campaigns),
                 "academy": academy_props(),
             },
         },
@@ -223,11 +223,11 @@ def subjects_in_order(
 
 def subject_cards(subjects: list[Subject]) -> list[dict[str, Any]]:
     """Return the cards of a list: a subject and today's price of the whole."""
-    campaign = campaign_today()
+    campaigns = campaigns_today()
     return [
         {
             "subject": subject,
-            "price_cents": SubjectPrices.of_whole(subject, campaign).price_cents,
+            "price_cents": SubjectPrices.of_whole(subject, campaigns).price_cents,
         }
         for subject in subjects
     ]

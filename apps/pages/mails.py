@@ -24,7 +24,7 @@ def _origin(ids: dict[str, Any]) -> Origin:
     """PAYMENT if an access was paid. A stranger can cause a free one with any address."""
     opinion = Opinion.objects.get(pk=ids["opinion_id"])
     rights = Enrolment.objects.filter(student=opinion.student_id, subject=opinion.subject_id)
-    paid = any(was_paid(order_id) for order_id in rights.values_list("order_id", flat=True))
+    paid = any(was_paid(order_id) for order_id in rights.values_list("provisioning", flat=True))
     return Origin.PAYMENT if paid else Origin.EVENT
 
 

@@ -30,6 +30,8 @@ from apps.core.storage.assets import find_asset
 from apps.pages.structured_data import INDEXABLE
 
 SUBJECTS_PER_SITEMAP = 10_000
+# An index lists no more files (https://www.sitemaps.org/protocol.html).
+MOST_SITEMAPS = 50_000
 SECURITY_TXT_LIFETIME = timedelta(days=180)
 # A parameter of a Django route, such as `<slug:subject>`.
 _ROUTE_PARAMETER = re.compile(r"<\w+:(\w+)>")
@@ -62,6 +64,8 @@ def sitemap_of_pages(request: HttpRequest) -> HttpResponse:
 @require_safe
 def sitemap_of_subjects(request: HttpRequest, number: int) -> HttpResponse:
     """One file of the subjects on sale, in the order of their ids."""
+    if not 1 <= number <= MOST_SITEMAPS:
+        raise Http404
     first = (number - 1) * SUBJECTS_PER_SITEMAP
     subjects = (
         Subject.objects.on_sale()

@@ -1,7 +1,7 @@
 """schema.org data of the indexable pages."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.urls import reverse
@@ -10,10 +10,17 @@ from apps.catalogue.models import Subject
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
 from apps.pages.claims import current_claims
-from apps.pages.crumbs import Crumb
 from apps.pages.opinions.ratings import Rating
 from apps.pages.reads import faqs, price_plans
 from apps.pages.subject_prices import SubjectPrices
+
+
+class Crumb(NamedTuple):
+    """A step of the path to a page: its name and its address."""
+
+    name: str
+    path: str
+
 
 Thing = dict[str, Any]
 

@@ -8,7 +8,7 @@ from apps.core.money import format_euros, to_cents
 from apps.orders.offer.offer import offer_of_subject
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import CampaignTerms, SubjectCard, subject_card
+from apps.pricing.rules import Campaigns, SubjectCard, campaign_for, subject_card
 from apps.pricing.sale_terms import SaleTerms
 
 
@@ -29,11 +29,12 @@ class SubjectPrices:
     complete_only: bool
 
     @classmethod
-    def of(cls, subject: Subject, terms: SaleTerms, campaign: CampaignTerms | None) -> Self:
+    def of(cls, subject: Subject, terms: SaleTerms, campaigns: Campaigns) -> Self:
         """The subject must have been read with the data of its card."""
-        whole = cls.of_whole(subject, campaign)
+        campaign = campaign_for(campaigns, subject.degree_id)
+        whole = cls.of_whole(subject, campaigns)
         at_once, by_instalments = (
-            offer_of_subject(subject, payment_type, terms, campaign)
+            offer_of_subject(subject, payment_type, terms, campaigns)
             for payment_type in (PaymentType.FULL, PaymentType.INSTALMENTS)
         )
         is_cheaper = whole.price_cents < to_cents(subject.final_price)
@@ -50,12 +51,12 @@ class SubjectPrices:
         )
 
     @staticmethod
-    def of_whole(subject: Subject, campaign: CampaignTerms | None) -> SubjectCard:
+    def of_whole(subject: Subject, campaigns: Campaigns) -> SubjectCard:
         lowest = getattr(subject, "lowest_price", None)
         return subject_card(
             to_cents(subject.final_price),
             subject.total_discounts,
-            campaign=campaign,
+            campaign=campaign_for(campaigns, subject.degree_id),
             lowest_cents=None if lowest is None else to_cents(lowest),
         )
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.catalogue.reads import most_frequent_price, universities_open_first
+from apps.core.dates import today
 from apps.core.errors import Busy, StorageFull
 from apps.core.models import LegalText
 from apps.core.money import to_cents
@@ -18,8 +19,6 @@ from apps.core.monitoring.tracing import support_code
 from apps.core.page_cache.policy import public_page
 from apps.core.storage.assets import find_asset
 from apps.core.web.bad_requests import refusal
-from apps.core.web.context import academy_props
-from apps.pages.calculator_props import calculator_props
 from apps.pages.claims import current_claims
 from apps.pages.content import EXAM, METHOD, SUBJECT_CONTENT, example_budgets
 from apps.pages.exercises import exercise_at
@@ -27,12 +26,25 @@ from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.opinions.ratings import site_rating
 from apps.pages.plan_preview import preview_props
 from apps.pages.reads import faqs, newest_opinions, price_plans
+from apps.payments.context import academy_props
+from apps.pricing.calculator import date_range_of
 from apps.pricing.reads import (
     banner_today,
-    calculator_campaign_today,
     calculator_campaigns,
+    calculator_campaigns_today,
     current_terms,
+    pricing_data,
 )
+from apps.pricing.rules import campaign_for
+
+
+def calculator_props() -> dict[str, Any]:
+    """The props of the calculator island, on the home page and on /precios."""
+    return {
+        "academy": academy_props(),
+        "pricing": pricing_data(current_terms(), calculator_campaigns_today()),
+        "date_range": date_range_of(today()),
+    }
 
 
 def home_context() -> dict[str, Any]:
@@ -88,7 +100,8 @@ def nosotros(request: HttpRequest) -> HttpResponse:
 @public_page()
 @require_safe
 def precios(request: HttpRequest) -> HttpResponse:
-    campaign, terms = calculator_campaign_today(), current_terms()
+    running, terms = calculator_campaigns_today(), current_terms()
+    campaign = campaign_for(running, None)
     price = most_frequent_price()
     budget_columns, budgets = example_budgets(
         terms.unit_base_price_cents if price is None else to_cents(price), terms, campaign
@@ -108,6 +121,7 @@ def precios(request: HttpRequest) -> HttpResponse:
             "budgets": budgets,
             "campaigns": calculator_campaigns(),
             "campaign": campaign,
+            "running": [one.name for one in running],
             "calculator": calculator_props(),
         },
     )

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core.staff.admin_base import ReadOnlyAdmin, moment
-from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.admin_filters import range_filter
 from apps.payments.events.handlers import HANDLERS
 from apps.payments.models import AuditDifference, ProviderEvent
 from apps.payments.webhooks import without_secrets
@@ -48,7 +48,7 @@ class ProviderEventAdmin(ReadOnlyAdmin):
         ("processed_at", UnprocessedFilter),
         KindFilter,
         "livemode",
-        month_filter("received_at", "recibido en"),
+        range_filter("received_at", "recibido"),
     )
     search_fields = ("event_id", "kind", "outcome")
     fields = (

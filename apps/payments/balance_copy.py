@@ -13,8 +13,8 @@ from apps.payments.stripe.account_balance import (
     ReportedEntry,
     ReportedPayout,
     entries_since,
+    ids_of_payout_parts,
     payouts_since,
-    references_in,
 )
 
 # Stripe may add a movement a little late. Movements that are known already are left alone.
@@ -31,7 +31,7 @@ def fetch_balance() -> str:
     """
     # In this order: the movements of a payout exist before it does.
     payouts = payouts_since(_start(Payout, PAYOUTS_CHANGE_FOR))
-    parts = {reference: references_in(reference) for reference in _without_parts(payouts)}
+    parts = {reference: ids_of_payout_parts(reference) for reference in _without_parts(payouts)}
     entries = entries_since(_start(BalanceEntry, OVERLAP))
     before = BalanceEntry.objects.count()
     with transaction.atomic():

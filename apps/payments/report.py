@@ -30,9 +30,9 @@ def order_of(payment: ProviderPayment) -> Order | None:
     """The order that a payment belongs to. None if there is none.
 
     The payment's metadata name the order, and the payment must be of that order's customer, or be
-    stored as a payment of the order. The
-    number alone proves nothing (docs/rules.md, "Open payments"): another shop on the same Stripe
-    account has orders with the same numbers, and so has a restored database.
+    stored as a payment of the order. The number alone proves nothing (docs/rules.md, "Open
+    payments"): another shop on the same Stripe account has orders with the same numbers, and so has
+    a restored database.
     """
     return _order_and_row(payment)[0]
 

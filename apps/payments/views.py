@@ -12,12 +12,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.models import SiteSettings
-from apps.core.web.context import academy_props
 from apps.core.web.response_headers import private_page
 from apps.orders.api import order_by_payment
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
 from apps.orders.email_correction import CorrectionBusy, order_to_correct, use_correction
 from apps.orders.errors import OrderNotFound
+from apps.payments.context import academy_props
 from apps.payments.stripe.page_policy import paying_page
 from apps.pricing.reads import current_pricing, current_terms
 

@@ -22,6 +22,10 @@ class CampaignOutput(serializers.Serializer[dict[str, object]]):
     ends_on = serializers.DateField()
 
 
+class DegreeCampaignOutput(CampaignOutput):
+    degree_ids = serializers.ListField(child=serializers.IntegerField())
+
+
 class PricingOutput(serializers.Serializer[dict[str, object]]):
     currency = serializers.CharField()
     unit_base_price = serializers.FloatField()
@@ -32,6 +36,7 @@ class PricingOutput(serializers.Serializer[dict[str, object]]):
     invitee_max = serializers.IntegerField()
     installments = InstallmentsOutput()
     campaign = CampaignOutput(allow_null=True)
+    degree_campaigns = DegreeCampaignOutput(many=True, required=False)
 
 
 class Pricing(PublicAPIView):

@@ -16,7 +16,7 @@ class PricingConfig(AppConfig):
         from apps.pricing.text_values import text_values, with_placeholders
 
         connect()
-        shown_publicly(Campaign, Terms)
+        shown_publicly(Campaign, Campaign.universities.through, Campaign.degrees.through, Terms)
         register_numbers(
             Numbers(
                 of_a_new_shop=text_values(SaleTerms()),

@@ -24,8 +24,8 @@ DateRange = Literal["august", "september", "other"]
 
 # The most subjects of a budget.
 MAX_SUBJECTS = 6
-INVITED_NAME = "Código de amigo"
-INVITEES_NAME = "Amigos invitados"
+FRIEND_CODE_NAME = "Código de amigo"
+FRIENDS_NAME = "Amigos invitados"
 _DATE_RANGES: dict[int, DateRange] = {8: "august", 9: "september"}
 
 
@@ -49,16 +49,17 @@ def quote_calculator(
     terms: SaleTerms,
     number_of_subjects: int,
     full_payment: bool,
-    invited_with_code: bool,
-    invitees: int,
+    has_friend_code: bool,
+    friends: int,
     campaign: CampaignTerms | None = None,
 ) -> CalculatorQuote:
     """Return the price of a budget (docs/rules.md, "Calculator").
 
     If no subject is chosen, the base is the unit price times `number_of_subjects`. Percentages are
-    taken of the base and rounded half up to whole euros. `invited_with_code` means that the visitor
-    typed a friend code. Invitees above the maximum count as the maximum. Raises ValueError if the
-    number of prices is neither 0 nor `number_of_subjects`.
+    taken of the base and rounded half up to whole euros. `has_friend_code` means that the visitor
+    typed a friend code. `friends` is the number of friends whom the visitor will invite, of whom no
+    more than the maximum count. Raises ValueError if the number of prices is neither 0 nor
+    `number_of_subjects`.
     """
     if subject_prices_cents and len(subject_prices_cents) != number_of_subjects:
         raise ValueError(f"{len(subject_prices_cents)} prices for {number_of_subjects} subjects")
@@ -72,9 +73,9 @@ def quote_calculator(
         discounts.append(_campaign(base_cents, campaign))
     if full_payment:
         discounts.append(_full_payment(base_cents, terms))
-    if invited_with_code:
-        discounts.append(Discount(DiscountKind.INVITED, INVITED_NAME, terms.invited_cents))
-    discounts.append(_invitees(invitees, terms))
+    if has_friend_code:
+        discounts.append(Discount(DiscountKind.FRIEND_CODE, FRIEND_CODE_NAME, terms.invited_cents))
+    discounts.append(_friends(friends, terms))
 
     listed = tuple(discount for discount in discounts if discount.amount_cents > 0)
     off_cents = sum(discount.amount_cents for discount in listed)
@@ -96,9 +97,9 @@ def _full_payment(base_cents: int, terms: SaleTerms) -> Discount:
     return Discount(DiscountKind.FULL_PAYMENT, name, _whole_euros_of(base_cents, percent))
 
 
-def _invitees(invitees: int, terms: SaleTerms) -> Discount:
-    cents = min(invitees, terms.invitee_max) * terms.invitee_cents
-    return Discount(DiscountKind.INVITEES, INVITEES_NAME, cents)
+def _friends(friends: int, terms: SaleTerms) -> Discount:
+    cents = min(friends, terms.invitee_max) * terms.invitee_cents
+    return Discount(DiscountKind.FRIENDS, FRIENDS_NAME, cents)
 
 
 def _whole_euros_of(cents: int, percent: int) -> int:

@@ -12,14 +12,14 @@ from apps.core.money import format_euros, to_cents
 from apps.pricing.calculator import quote_calculator
 from apps.pricing.models import Campaign
 from apps.pricing.reads import current_terms
-from apps.pricing.rules import CampaignTerms, subject_card
+from apps.pricing.rules import Campaigns, CampaignTerms, subject_card
 from apps.pricing.sale_terms import SaleTerms
 
 SHOWN = 3
 
 
 # Returns the total in cents of a whole subject in the cart, paid in instalments.
-CartPrice = Callable[[Subject, SaleTerms, CampaignTerms | None], int]
+CartPrice = Callable[[Subject, SaleTerms, Campaigns], int]
 _cart_prices: list[CartPrice] = []
 
 
@@ -44,8 +44,10 @@ def preview_campaign(campaign: Campaign, day: date) -> list[PricePreview]:
     The prices are those of one subject paid in instalments, so that no other discount counts.
     """
     shown, terms = campaign.terms(day), current_terms()
-    subjects = Subject.objects.on_sale().most_enrolled_first()[:SHOWN]
-    return [_preview(subject, shown, terms) for subject in subjects]
+    subjects = Subject.objects.on_sale().most_enrolled_first()
+    if shown.degree_ids is not None:
+        subjects = subjects.filter(degree__in=shown.degree_ids)
+    return [_preview(subject, shown, terms) for subject in subjects[:SHOWN]]
 
 
 def _preview(subject: Subject, campaign: CampaignTerms, terms: SaleTerms) -> PricePreview:
@@ -54,7 +56,7 @@ def _preview(subject: Subject, campaign: CampaignTerms, terms: SaleTerms) -> Pri
         subject.name,
         card=(cents, subject_card(cents, 0, campaign=campaign).price_cents),
         calculator=(_calculated(cents, None, terms), _calculated(cents, campaign, terms)),
-        cart=(in_cart(subject, terms, None), in_cart(subject, terms, campaign)),
+        cart=(in_cart(subject, terms, ()), in_cart(subject, terms, (campaign,))),
     )
 
 
@@ -64,8 +66,8 @@ def _calculated(cents: int, campaign: CampaignTerms | None, terms: SaleTerms) ->
         terms=terms,
         number_of_subjects=1,
         full_payment=False,
-        invited_with_code=False,
-        invitees=0,
+        has_friend_code=False,
+        friends=0,
         campaign=campaign,
     ).final_cents
 

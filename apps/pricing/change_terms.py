@@ -13,7 +13,7 @@ from apps.pricing.text_values import text_values
 
 
 @dataclass(frozen=True)
-class Changed:
+class PublishedChange:
     """What a change has done: the new versions of legal texts, and sentences for staff."""
 
     legal_texts: list[LegalText]
@@ -30,7 +30,7 @@ def lock_terms() -> Terms | None:
     return Terms.objects.in_force()
 
 
-def change_terms(row: Terms, *, actor: str) -> Changed:
+def change_terms(row: Terms, *, actor: str) -> PublishedChange:
     """Put the unsaved row in force, and publish the legal texts that it changes.
 
     The caller holds the lock of `lock_terms`.
@@ -46,7 +46,7 @@ def change_terms(row: Terms, *, actor: str) -> Changed:
     notices: list[str] = []
     for _, said in answers:
         notices += said or []
-    return Changed(published, notices)
+    return PublishedChange(published, notices)
 
 
 def publish_changed_numbers(numbers: dict[str, str]) -> list[LegalText]:

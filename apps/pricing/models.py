@@ -1,4 +1,5 @@
 from calendar import monthrange
+from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Self
@@ -26,21 +27,30 @@ DAY = [MinValueValidator(1), MaxValueValidator(31)]
 
 
 class CampaignQuerySet(models.QuerySet["Campaign"]):
-    def running(self, day: date) -> "list[Campaign]":
-        """The active campaigns that run on this day, the largest percentage first."""
-        running = [campaign for campaign in self.filter(active=True) if campaign.runs_on(day)]
-        return sorted(running, key=lambda campaign: (-campaign.percent, campaign.pk))
+    def running(self, now: datetime) -> "list[Campaign]":
+        """The active campaigns that run at this moment in Madrid, the largest percentage first."""
+        running = with_scopes(one for one in self.filter(active=True) if one.runs_at(now))
+        # Of equal ones that for some degrees comes first, as in the browser.
+        return sorted(running, key=lambda one: (-one.percent, one.degree_ids is None, one.pk))
 
-    def in_force(self, day: date) -> CampaignTerms | None:
-        """Return the terms of the campaign that runs on this day, or None.
+    def in_force(self, now: datetime) -> CampaignTerms | None:
+        """The terms of the largest campaign that runs at this moment, or None."""
+        return next((campaign.terms(now.date()) for campaign in self.running(now)), None)
 
-        If several run, the one with the largest percentage counts.
-        """
-        return next((campaign.terms(day) for campaign in self.running(day)), None)
+
+def with_scopes(campaigns: "Iterable[Campaign]") -> "list[Campaign]":
+    """Read for which degrees these campaigns are, in at most two queries for all of them."""
+    rows = list(campaigns)
+    models.prefetch_related_objects(rows, "degrees__university", "universities__degrees")
+    return rows
 
 
 class Campaign(models.Model):
-    """A discount that runs once between two dates, or every year between two days."""
+    """A discount that runs once between two dates, or every year between two days.
+
+    It begins on the first day at `first_hour`, and ends on the last at `last_hour`. Without
+    universities and degrees it is for all subjects.
+    """
 
     name = models.CharField("nombre", max_length=60, help_text="p. ej. Agosto")
     percent = models.PositiveSmallIntegerField(
@@ -59,6 +69,27 @@ class Campaign(models.Model):
     )
     last_day = models.PositiveSmallIntegerField(
         "hasta el día", validators=DAY, null=True, blank=True
+    )
+    # Full hours: an answer of the page cache is never kept past one.
+    first_hour = models.PositiveSmallIntegerField(
+        "desde las (hora)",
+        default=0,
+        db_default=0,
+        validators=[MaxValueValidator(23)],
+        help_text="Del primer día. 0 es la medianoche con la que empieza.",
+    )
+    last_hour = models.PositiveSmallIntegerField(
+        "hasta las (hora)",
+        default=24,
+        db_default=24,
+        validators=[MinValueValidator(1), MaxValueValidator(24)],
+        help_text="Del último día. 24 es la medianoche con la que acaba.",
+    )
+    universities = models.ManyToManyField(
+        University, blank=True, related_name="campaigns", verbose_name="universidades"
+    )
+    degrees = models.ManyToManyField(
+        Degree, blank=True, related_name="campaigns", verbose_name="grados"
     )
     active = models.BooleanField("activa", default=True)
     calculator = models.BooleanField("en la calculadora", default=True)
@@ -105,6 +136,15 @@ class Campaign(models.Model):
             self._clean_dates()
         else:
             self._clean_days()
+        if self._is_of_one_day and self.last_hour <= self.first_hour:
+            raise ValidationError({"last_hour": "Acaba antes de empezar: es el mismo día."})
+
+    @property
+    def _is_of_one_day(self) -> bool:
+        if self.first_on:
+            return self.first_on == self.last_on
+        first, last = self._days()
+        return first == last
 
     def _clean_dates(self) -> None:
         if self.first_on is None or self.last_on is None:
@@ -126,13 +166,19 @@ class Campaign(models.Model):
                 shown = f"{day} de {dict(MONTHS)[month]}" if month in dict(MONTHS) else ""
                 raise ValidationError({f"{name}_day": f"El {shown} no existe."})
 
-    def runs_on(self, day: date) -> bool:
+    def runs_at(self, now: datetime) -> bool:
+        """Whether the campaign runs at this moment, which is in Madrid's time."""
+        day = now.date()
         if self.first_on and self.last_on:
-            return self.first_on <= day <= self.last_on
+            return (self.first_on, self.first_hour) <= (day, now.hour) and (day, now.hour) < (
+                self.last_on,
+                self.last_hour,
+            )
         first, last = self._days()
-        now = (day.month, day.day)
+        begin, end = (*first, self.first_hour), (*last, self.last_hour)
+        moment = (now.month, now.day, now.hour)
         # The campaign runs across New Year.
-        return first <= now <= last if first <= last else now >= first or now <= last
+        return begin <= moment < end if begin < end else moment >= begin or moment < end
 
     def ends_on(self, day: date) -> date:
         """Return the last day of the run that includes `day`."""
@@ -145,13 +191,20 @@ class Campaign(models.Model):
     def span(self) -> str:
         """Return "del 20/11/2026 al 30/11/2026", or "cada año, del 1 de agosto al …"."""
         if self.first_on and self.last_on:
-            return f"del {self.first_on:%d/%m/%Y} al {self.last_on:%d/%m/%Y}"
+            return (
+                f"del {self.first_on:%d/%m/%Y}{self._hour(self.first_hour, 0)} "
+                f"al {self.last_on:%d/%m/%Y}{self._hour(self.last_hour, 24)}"
+            )
         (first_month, first_day), (last_month, last_day) = self._days()
         months = dict(MONTHS)
         return (
-            f"cada año, del {first_day} de {months[first_month]} "
-            f"al {last_day} de {months[last_month]}"
+            f"cada año, del {first_day} de {months[first_month]}{self._hour(self.first_hour, 0)} "
+            f"al {last_day} de {months[last_month]}{self._hour(self.last_hour, 24)}"
         )
+
+    @staticmethod
+    def _hour(hour: int, usual: int) -> str:
+        return "" if hour == usual else f" a las {hour}:00"
 
     def _days(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """The first and the last (month, day) of a campaign that returns every year."""
@@ -172,7 +225,36 @@ class Campaign(models.Model):
             cart=self.cart,
             prices_include_it=self.prices_include_it,
             ends_on=self.ends_on(day),
+            ends_hour=self.last_hour,
+            degree_ids=self.degree_ids,
+            audience=self.audience,
         )
+
+    @property
+    def degree_ids(self) -> frozenset[int] | None:
+        """The degrees that the campaign is for; None if it is for all."""
+        if self.pk is None:
+            return None
+        universities, degrees = self.universities.all(), self.degrees.all()
+        if not universities and not degrees:
+            return None
+        return frozenset(
+            degree.pk
+            for part in (degrees, *(one.degrees.all() for one in universities))
+            for degree in part
+        )
+
+    @property
+    def audience(self) -> str:
+        """For whom it is: "la UNED y ADE (UOC)"; empty if it is for all."""
+        if self.degree_ids is None:
+            return ""
+        names = [
+            *(one.acronym for one in self.universities.all()),
+            *(f"{one.name} ({one.university.acronym})" for one in self.degrees.all()),
+        ]
+        *first, last = names
+        return f"{', '.join(first)} y {last}" if first else last
 
 
 class PromoBatchQuerySet(models.QuerySet["PromoBatch"]):
@@ -334,7 +416,7 @@ class PromoCode(models.Model):
         return PromoTerms(
             kind="PORCENTAJE" if self.kind == self.Kind.PERCENT else "FIJO",
             value=to_cents(self.value),
-            is_referral=self.is_referral_code,
+            is_friend_code=self.is_referral_code,
         )
 
 

@@ -1,55 +1,66 @@
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 
 from django.conf import settings
+from django.utils import timezone
 
 from apps.core.dates import today
-from apps.core.money import as_json
+from apps.core.money import as_json, to_cents
 from apps.core.render_memory import in_piece_of_work, read_once, remembered
-from apps.pricing.models import Campaign, Terms, hours_of
-from apps.pricing.rules import CampaignTerms
+from apps.pricing.models import Campaign, PromoCode, Terms, hours_of, with_scopes
+from apps.pricing.rules import Campaigns, CampaignTerms, campaign_for, counting
 from apps.pricing.sale_terms import SaleTerms
 
 
 @remembered
 def banner_today() -> CampaignTerms | None:
-    """The campaign that the home page announces today."""
-    return _in_shop(Campaign.objects.filter(banner=True).in_force(today()))
+    """The campaign that the home page announces now."""
+    return _in_shop(Campaign.objects.filter(banner=True).in_force(timezone.localtime()))
 
 
 @remembered
 def calculator_campaigns() -> list[Campaign]:
     """The campaigns of the calculator that have not ended for good, for the table of discounts."""
     campaigns = Campaign.objects.filter(active=True, calculator=True)
-    return list(campaigns.exclude(last_on__lt=today()))
+    return with_scopes(campaigns.exclude(last_on__lt=today()))
 
 
-def campaign_today() -> CampaignTerms | None:
-    """The campaign that cart and cards have today; without one, that of the calculator."""
+def campaigns_today() -> Campaigns:
+    """The campaigns that cart and cards have now. If none is for all, that of the calculator."""
     in_cart, in_calculator = _campaigns_today()
-    return in_cart or in_calculator
+    if campaign_for(in_cart, None) is None and (other := campaign_for(in_calculator, None)):
+        return (*in_cart, other)
+    return in_cart
 
 
-def calculator_campaign_today() -> CampaignTerms | None:
-    """The campaign that the calculator has today."""
+def calculator_campaigns_today() -> Campaigns:
+    """The campaigns that the calculator has now."""
     return _campaigns_today()[1]
 
 
 @remembered
-def _campaigns_today() -> tuple[CampaignTerms | None, CampaignTerms | None]:
-    """Today's campaigns of the cart and of the calculator: of each the largest percentage.
+def _campaigns_today() -> tuple[Campaigns, Campaigns]:
+    """The campaigns of the cart and of the calculator that run now, the largest percentage first.
 
-    Each says whether the other one has the same campaign.
+    Each says whether the other place has the same campaign for the same subjects.
     """
-    day = today()
-    running = Campaign.objects.running(day)
-    in_cart = next((one for one in running if one.cart and not _adds_list_prices(one)), None)
-    in_calculator = next((one for one in running if one.calculator), None)
-    is_one = in_cart == in_calculator
+    now = timezone.localtime()
+    running = [(one, one.terms(now.date())) for one in Campaign.objects.running(now)]
+    in_cart = counting([terms for one, terms in running if one.cart and not _adds_list_prices(one)])
+    in_calculator = counting([terms for one, terms in running if one.calculator])
     return (
-        replace(in_cart.terms(day), calculator=is_one) if in_cart else None,
-        replace(in_calculator.terms(day), cart=is_one) if in_calculator else None,
+        tuple(replace(one, calculator=_covering(one, in_calculator) is one) for one in in_cart),
+        tuple(replace(one, cart=_covering(one, in_cart) is one) for one in in_calculator),
     )
+
+
+def _covering(one: CampaignTerms, others: Campaigns) -> CampaignTerms | None:
+    """The first of these campaigns that is for all subjects of this one."""
+    for other in others:
+        if other.degree_ids is None or (one.degree_ids and one.degree_ids <= other.degree_ids):
+            return other
+    return None
 
 
 def _adds_list_prices(campaign: Campaign | CampaignTerms) -> bool:
@@ -75,6 +86,18 @@ def current_terms() -> SaleTerms:
     return SaleTerms() if row is None else row.values()
 
 
+def cents_of_use(kind: str, value: Decimal, *, minimum_cart: Decimal) -> int:
+    """What one use of a promo code counts towards the limit of who offers it.
+
+    A percentage is taken of the example price of a subject, or of the code's least cart if that is
+    more: nobody knows what its buyers will have in their carts.
+    """
+    if kind == PromoCode.Kind.FIXED:
+        return to_cents(value)
+    cart = max(current_terms().unit_base_price_cents, to_cents(minimum_cart))
+    return int(cart * Decimal(value) / 100)
+
+
 def terms_at(moment: datetime) -> SaleTerms:
     """The terms that were in force at that moment."""
     row = Terms.objects.in_force_at(moment)
@@ -97,11 +120,16 @@ def reminder_hours_ever() -> set[int]:
 
 def current_pricing() -> dict[str, object]:
     """The answer of GET /api/pricing: today's numbers, which the browser calculates with."""
-    return pricing_data(current_terms(), campaign_today())
+    return pricing_data(current_terms(), campaigns_today())
 
 
-def pricing_data(terms: SaleTerms, campaign: CampaignTerms | None) -> dict[str, object]:
-    """The terms of sale and the campaign as GET /api/pricing has them. Amounts are in euros."""
+def pricing_data(terms: SaleTerms, campaigns: Campaigns) -> dict[str, object]:
+    """The terms of sale and the campaigns as GET /api/pricing has them. Amounts are in euros."""
+    of_degrees = [
+        {**_as_json(one), "degree_ids": sorted(one.degree_ids)}
+        for one in campaigns
+        if one.degree_ids is not None
+    ]
     return {
         "currency": "EUR",
         "unit_base_price": as_json(terms.unit_base_price_cents),
@@ -115,5 +143,17 @@ def pricing_data(terms: SaleTerms, campaign: CampaignTerms | None) -> dict[str, 
             "every_days": terms.instalment_every_days,
             "minimum_total": as_json(terms.instalment_minimum_total_cents),
         },
-        "campaign": campaign and {**asdict(campaign), "ends_on": campaign.ends_on.isoformat()},
+        "campaign": (for_all := campaign_for(campaigns, None)) and _as_json(for_all),
+        **({"degree_campaigns": of_degrees} if of_degrees else {}),
+    }
+
+
+def _as_json(campaign: CampaignTerms) -> dict[str, object]:
+    return {
+        "name": campaign.name,
+        "percent": campaign.percent,
+        "calculator": campaign.calculator,
+        "cart": campaign.cart,
+        "prices_include_it": campaign.prices_include_it,
+        "ends_on": campaign.ends_on.isoformat(),
     }

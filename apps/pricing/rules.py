@@ -50,6 +50,11 @@ class CampaignTerms:
     cart: bool
     prices_include_it: bool
     ends_on: date
+    # The hour of the last day at which it ends.
+    ends_hour: int = 24
+    # The degrees whose subjects it is for, and their names in words. None: all subjects.
+    degree_ids: frozenset[int] | None = None
+    audience: str = ""
 
     def __post_init__(self) -> None:
         # A list price is price / (1 - percent): 100 % would divide by zero. Forms allow 90 at most.
@@ -83,17 +88,41 @@ class CampaignTerms:
         return CAMPAIGN_NAME.format(name=name, percent=self.percent)
 
 
+# The campaigns that run now, the largest percentage first.
+Campaigns = Sequence[CampaignTerms]
+
+
+def campaign_for(campaigns: Campaigns, degree_id: int | None) -> CampaignTerms | None:
+    """The one campaign that counts for a subject of this degree, or None.
+
+    Of those for its degree and those for all, the largest percentage counts; campaigns never add
+    up (docs/rules.md, "Campaigns"). Without a degree only campaigns for all count.
+    """
+    return next(
+        (one for one in campaigns if one.degree_ids is None or degree_id in one.degree_ids), None
+    )
+
+
+def counting(campaigns: Campaigns) -> tuple[CampaignTerms, ...]:
+    """Those of these campaigns that count for some subject."""
+    return tuple(
+        one
+        for one in campaigns
+        if any(campaign_for(campaigns, degree) is one for degree in one.degree_ids or (None,))
+    )
+
+
 @dataclass(frozen=True)
 class PromoTerms:
     """The discount of a promo code. Whether the code is valid is checked in `promo_checks`.
 
-    `value` is in hundredths: of a percent for PORCENTAJE, of a euro (cents) for FIJO. A referral
+    `value` is in hundredths: of a percent for PORCENTAJE, of a euro (cents) for FIJO. A friend
     code takes nothing off a cart without a complete subject.
     """
 
     kind: PromoKind
     value: int
-    is_referral: bool = False
+    is_friend_code: bool = False
 
     def __post_init__(self) -> None:
         if self.value < 0 or (self.kind == "PORCENTAJE" and self.value > PERCENT_IN_HUNDREDTHS):
@@ -115,6 +144,7 @@ class Item:
 
     price_cents: int
     complete: bool
+    degree_id: int | None = None
 
     def __post_init__(self) -> None:
         if self.price_cents < 0:
@@ -127,8 +157,9 @@ class DiscountKind(StrEnum):
     FULL_PAYMENT = "full_payment"
     PROMO_CODE = "promo_code"
     QUOTE = "quote"
-    INVITED = "invited"
-    INVITEES = "invitees"
+    # Rows store the values of these two.
+    FRIEND_CODE = "invited"
+    FRIENDS = "invitees"
 
 
 @dataclass(frozen=True)
@@ -207,7 +238,7 @@ def quote_cart(
     *,
     terms: SaleTerms,
     payment_type: PaymentType,
-    campaign: CampaignTerms | None = None,
+    campaigns: Campaigns = (),
     promo: PromoTerms | None = None,
     binding_cents: int | None = None,
 ) -> CartQuote:
@@ -215,17 +246,16 @@ def quote_cart(
 
     Discounts apply in this order: campaign, volume (complete subjects only), full payment, and the
     promo code on what remains. The percentages of campaign and full payment are taken of the sum of
-    the prices. The caller checks that the campaign runs today and that the promo code is valid.
+    the prices. The caller checks that the campaigns run now and that the promo code is valid. Each
+    item has the one campaign that counts for its degree.
 
     `binding_cents` is the price of a quote that binds for this cart; the caller has checked that
     with `quote_mismatch`. Its one discount replaces all others, the promo code's included. Raises
     ValueError if it is above the sum of the prices.
     """
-    in_cart = campaign if campaign is not None and campaign.cart else None
-    included = campaign.included_percent if campaign is not None else 0
-    lines = tuple(
-        CartLine(list_price_cents(item.price_cents, included), item.price_cents) for item in items
-    )
+    in_cart = [campaign for campaign in campaigns if campaign.cart]
+    of_items = [campaign_for(in_cart, item.degree_id) for item in items]
+    lines = tuple(_line(item, campaign) for item, campaign in zip(items, of_items, strict=True))
     remainder = _Remainder(sum(line.list_price_cents for line in lines))
     subtotal_cents = sum(line.price_cents for line in lines)
     promo_cents = 0
@@ -233,7 +263,9 @@ def quote_cart(
         _take_binding_quote(remainder, subtotal_cents, binding_cents)
     else:
         complete_subjects = sum(item.complete for item in items)
-        _take_campaign(remainder, subtotal_cents, in_cart)
+        for campaign in in_cart:
+            reduced = [line for line, one in zip(lines, of_items, strict=True) if one is campaign]
+            _take_campaign(remainder, reduced, campaign)
         _take_volume(remainder, complete_subjects, terms)
         if payment_type == PaymentType.FULL:
             _take_full_payment(remainder, subtotal_cents, terms)
@@ -254,13 +286,17 @@ def _take_binding_quote(remainder: _Remainder, subtotal_cents: int, binding_cent
     remainder.take(DiscountKind.QUOTE, QUOTE_NAME, remainder.cents - binding_cents)
 
 
+def _line(item: Item, campaign: CampaignTerms | None) -> CartLine:
+    included = campaign.included_percent if campaign is not None else 0
+    return CartLine(list_price_cents(item.price_cents, included), item.price_cents)
+
+
 def _take_campaign(
-    remainder: _Remainder, subtotal_cents: int, campaign: CampaignTerms | None
+    remainder: _Remainder, lines: Sequence[CartLine], campaign: CampaignTerms
 ) -> None:
-    if campaign is None:
-        return
+    subtotal_cents = sum(line.price_cents for line in lines)
     cents = (
-        remainder.cents - subtotal_cents
+        sum(line.list_price_cents for line in lines) - subtotal_cents
         if campaign.prices_include_it
         else half_up(subtotal_cents * campaign.percent, PERCENT)
     )
@@ -279,7 +315,7 @@ def _take_full_payment(remainder: _Remainder, subtotal_cents: int, terms: SaleTe
 
 
 def _take_promo(remainder: _Remainder, promo: PromoTerms | None, complete_subjects: int) -> int:
-    if promo is None or (promo.is_referral and not complete_subjects):
+    if promo is None or (promo.is_friend_code and not complete_subjects):
         return 0
     cents = promo_discount_cents(promo, remainder.cents)
     return remainder.take(DiscountKind.PROMO_CODE, PROMO_NAME, cents)
@@ -301,7 +337,7 @@ def quote_mismatch(
     *,
     terms: SaleTerms,
     payment_type: PaymentType,
-    campaign: CampaignTerms | None,
+    campaigns: Campaigns,
 ) -> QuoteMismatch | None:
     """Return why a quote does not bind for a cart, or None if it binds.
 
@@ -316,7 +352,7 @@ def quote_mismatch(
     if payment_type != quoted.payment_type:
         return "other_payment_type"
     items = [item for _, item in chosen]
-    today = quote_cart(items, terms=terms, payment_type=payment_type, campaign=campaign)
+    today = quote_cart(items, terms=terms, payment_type=payment_type, campaigns=campaigns)
     if today.total_cents < quoted.price_cents:
         return "cheaper_today"
     return None

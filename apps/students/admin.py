@@ -7,7 +7,9 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
+from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.core.staff.admin_base import (
@@ -15,13 +17,18 @@ from apps.core.staff.admin_base import (
     OrderNumberSearch,
     ReadOnlyAdmin,
     ReadOnlyRowsInline,
+    Tone,
     links,
     list_link,
     moment,
+    person,
+    pill,
 )
 from apps.core.staff.admin_conflicts import GuardsChanges
-from apps.core.staff.admin_filters import month_filter
-from apps.core.staff.fresh_password import AsksPasswordForFields
+from apps.core.staff.admin_filters import choice_filter, range_filter
+from apps.core.staff.admin_search import search_people
+from apps.core.staff.fresh_password import AsksPasswordForFields, fresh_password_required
+from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from apps.students.services import announce_new_email
 from apps.students.signals import email_changing
@@ -38,21 +45,69 @@ class ConsentRows(ReadOnlyRowsInline):
         return consents.select_related("legal_text")
 
 
+# In this order in the index `student_by_person`.
+PERSON = ("email", "phone", "first_name", "last_name")
+
+
+def state_of(student: Student) -> tuple[str, Tone]:
+    if student.erased_at:
+        return "Datos borrados", Tone.QUIET
+    return ("Bloqueado", Tone.BAD) if student.blocked_at else ("Activo", Tone.GOOD)
+
+
+StateFilter = choice_filter(
+    "estado",
+    "estado",
+    bloqueado=("Bloqueado", lambda rows: rows.exclude(blocked_at=None)),
+    borrado=("Datos borrados", lambda rows: rows.exclude(erased_at=None)),
+)
+
+
 @admin.register(Student)
 class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
     password_fields = ("email",)
     logs_reading = True
-    list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
-    search_fields = ("email", "first_name", "last_name", "phone")
-    list_filter = (month_filter("created_at", "alta en"),)
+    list_display = ("who", "phone", "state", moment("created_at", "alta"))
+    search_fields = PERSON
+    search_help_text = "Una parte del nombre, del correo o del teléfono"
+    list_filter = (range_filter("created_at", "alta"), StateFilter)
     fields = ("email", "first_name", "last_name", "phone", "created_at", "erased_at", "elsewhere")
     readonly_fields = ("created_at", "erased_at", "elsewhere")
     inlines = (ConsentRows,)
-    actions = ("erase",)
+    actions = ("erase", "export_csv")
     logged_by_row = ("delete_selected", "erase")
+    asking_first = ("delete_selected", "erase")
 
     def get_urls(self) -> list[URLPattern]:
         return [*student_urls(), *super().get_urls()]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Student], search_term: str
+    ) -> tuple[QuerySet[Student], bool]:
+        return search_people(queryset, search_term, *PERSON), False
+
+    @admin.display(description="alumno", ordering="first_name")
+    def who(self, student: Student) -> SafeString | str:
+        return person(student.full_name, student.email)
+
+    @admin.display(description="estado")
+    def state(self, student: Student) -> SafeString:
+        word, tone = state_of(student)
+        return pill(word, tone)
+
+    @admin.action(description="Exportar a CSV", permissions=["export"])
+    @method_decorator(fresh_password_required)
+    def export_csv(self, request: HttpRequest, students: QuerySet[Student]) -> HttpResponse:
+        headings = ("Correo", "Nombre", "Apellidos", "Teléfono", "Alta", "Estado")
+        rows = (
+            (row.email, row.first_name, row.last_name, row.phone,
+             localtime(row.created_at).date(), state_of(row)[0])
+            for row in students.iterator(chunk_size=2_000)
+        )  # fmt: skip
+        return csv_answer("alumnos", as_csv(headings, rows))
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("students.export_student")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Orders and consents refer to the row, so it is anonymized and never deleted.
@@ -138,7 +193,7 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
 class ConsentAdmin(OrderNumberSearch, ReadOnlyAdmin):
     list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "order_id")
     list_select_related = ("student", "legal_text")
-    list_filter = ("kind", "legal_text", month_filter("accepted_at", "aceptado en"))
+    list_filter = ("kind", "legal_text", range_filter("accepted_at", "aceptado"))
     search_fields = ("student__email",)
     link_lookups = ("order_id",)
 
@@ -149,7 +204,7 @@ class SignInAdmin(ReadOnlyAdmin):
 
     list_display = ("student", moment("started_at", "desde"), moment("ended_at", "hasta"))
     list_select_related = ("student",)
-    list_filter = (month_filter("started_at", "empezado en"),)
+    list_filter = (range_filter("started_at", "empezado"),)
     search_fields = ("student__email",)
     fields = ("student", "started_at", "ended_at")
 

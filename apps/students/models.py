@@ -29,7 +29,7 @@ class Student(models.Model):
         "teléfono", max_length=16, blank=True, help_text="Con el prefijo del país: +34600000000."
     )
     # Under which an external classroom knows the student. A restored database never hands one out
-    # again. Empty for a row of an earlier version (`classroom_key.classroom_key`).
+    # again. Empty for a row of an earlier version (`services.classroom_key`).
     classroom_key = models.CharField(
         max_length=40, blank=True, default=new_classroom_key, db_default="", editable=False
     )
@@ -65,6 +65,7 @@ class Student(models.Model):
         permissions = (
             ("block_student", "Puede bloquear a un alumno"),
             ("merge_student", "Puede unir dos alumnos"),
+            ("export_student", "Puede exportar alumnos"),
         )
         ordering = ("-created_at",)
         indexes = (models.Index(fields=("created_at", "id"), name="student_by_day"),)
@@ -127,6 +128,7 @@ class Consent(models.Model):
     kind = models.CharField("qué acepta", max_length=12, choices=Kind.choices)
     legal_text = models.ForeignKey(LegalText, models.PROTECT, verbose_name="versión del texto")
     wording = models.CharField("texto de la casilla", max_length=300)
+    # No foreign key: `apps.orders` has the orders, and this app may not import it.
     order_id = models.PositiveBigIntegerField("pedido")
     accepted_at = models.DateTimeField("aceptado", auto_now_add=True)
 
@@ -173,6 +175,10 @@ class SignInLink(models.Model):
     student = models.ForeignKey(Student, models.CASCADE, related_name="sign_in_links")
     created_at = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "enlace de entrada"
+        verbose_name_plural = "enlaces de entrada"
 
     def __str__(self) -> str:
         return f"{self.student}, {self.created_at:%d/%m/%Y %H:%M}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import models
 
-from apps.core.privacy import PersonalData, register_personal_data, register_retention
+from apps.core.privacy import MOST_ROWS, PersonalData, register_personal_data, register_retention
 from apps.students.models import SignIn, SignInLink, Student
 from apps.students.services import erase_student
 
@@ -33,14 +33,14 @@ def _export(email: str) -> dict[str, Any] | None:
                 "cuándo": consent.accepted_at.isoformat(),
                 "dónde": f"pedido-{consent.order_id}",
             }
-            for consent in student.consents.select_related("legal_text").order_by("accepted_at")
+            for consent in student.consents.select_related("legal_text")[:MOST_ROWS]
         ],
         "inicios_de_sesión": [
             {
                 "desde": row.started_at.isoformat(),
                 "hasta": row.ended_at.isoformat() if row.ended_at else None,
             }
-            for row in student.sign_ins.order_by("started_at")
+            for row in student.sign_ins.all()[:MOST_ROWS]
         ],
     }
 

@@ -18,9 +18,16 @@ from apps.core.mail.recipient_limits import Origin
 from apps.core.models import LegalText
 from apps.core.privacy import redact_entries_of
 from apps.students.consent_wordings import TEXTS, WALLET_WORDINGS, WORDINGS
-from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
+from apps.students.models import (
+    Consent,
+    ErasureRequest,
+    FormerEmail,
+    SignIn,
+    Student,
+    new_classroom_key,
+)
 from apps.students.session import end_sessions
-from apps.students.signals import email_changed, email_changing
+from apps.students.signals import email_changed, email_changing, student_blocked, student_unblocked
 
 
 def find_or_create_student(
@@ -108,7 +115,6 @@ def announce_new_email(student: Student, *, before: str) -> None:
     student.email_confirmed_at = None
     student.save(update_fields=["email_confirmed_at"])
     end_sessions(student)
-    student.sign_in_links.filter(used_at=None).update(used_at=timezone.now())
     FormerEmail.objects.create(student=student, email=before.strip().lower())
     occasion = secrets.token_hex(8)
     for address, is_old in ((before, True), (student.email, False)):
@@ -192,3 +198,74 @@ def request_erasure(student: Student) -> None:
             to=settings.STAFF_EMAIL,
             context={"student_id": student.pk},
         )
+
+
+def block_student(*, student_id: int, reason: str) -> bool:
+    """Block a student. False if they are blocked already."""
+    with transaction.atomic():
+        student = Student.objects.select_for_update(no_key=True).get(pk=student_id)
+        changed = student.blocked_at is None
+        if changed:
+            student.blocked_at, student.block_reason = timezone.now(), reason.strip()
+            student.save(update_fields=["blocked_at", "block_reason"])
+        end_sessions(student)
+    # After the transaction: the receivers lock access before the student. A repeated block
+    # completes one that was interrupted here.
+    student_blocked.send(Student, student=student)
+    return changed
+
+
+def unblock_student(*, student_id: int) -> bool:
+    """Unblock a student. False if they are not blocked."""
+    with transaction.atomic():
+        student = Student.objects.select_for_update(no_key=True).get(pk=student_id)
+        changed = student.blocked_at is not None
+        student.blocked_at, student.block_reason = None, ""
+        student.save(update_fields=["blocked_at", "block_reason"])
+    student_unblocked.send(Student, student=student)
+    return changed
+
+
+def merge_student_rows(*, merged: Student, into: Student) -> None:
+    """Move what the student `merged` is and has to `into`, and leave an empty row behind.
+
+    Part of the transaction of the merge, which holds the locks of both rows. The empty row counts
+    as erased. It points to `into`, for whatever still names it.
+    """
+    before = merged.email
+    for student in (merged, into):
+        end_sessions(student)
+    for model in (Consent, FormerEmail, SignIn):
+        model._default_manager.filter(student=merged).update(student=into)
+    FormerEmail.objects.create(student=into, email=before)
+    Student.objects.filter(merged_into=merged).update(merged_into=into)
+
+    for field in ("first_name", "last_name", "phone"):
+        setattr(into, field, getattr(into, field) or getattr(merged, field))
+    into.save(update_fields=["first_name", "last_name", "phone"])
+    merged.email = erased_email(merged.pk)
+    merged.first_name = merged.last_name = merged.phone = ""
+    merged.erased_at, merged.merged_into = timezone.now(), into
+    merged.save()
+
+    move_waiting_mails(students=[merged.pk, into.pk], before=before, after=into.email)
+    for address, is_old in ((before, True), (into.email, False)):
+        queue_mail(
+            key=f"merged:{merged.pk}:{'old' if is_old else 'new'}",
+            template="email_changed",
+            to=address,
+            context={"student_id": into.pk, "is_old": is_old},
+            origin=Origin.STAFF,
+        )
+
+
+def classroom_key(student: Student) -> str:
+    """The student's key; a row of an earlier version gets one now.
+
+    Safe for two workers at once: the first key that is stored stays.
+    """
+    if not student.classroom_key:
+        unset = Student.objects.filter(pk=student.pk, classroom_key="")
+        unset.update(classroom_key=new_classroom_key())
+        student.refresh_from_db(fields=["classroom_key"])
+    return student.classroom_key

@@ -51,9 +51,13 @@ def sign_out(request: HttpRequest) -> None:
 
 @transaction.atomic
 def end_sessions(student: Student) -> None:
-    """Sign the student out on every device: after a new password or an erasure."""
+    """Sign the student out on every device: after a new password or address, a block, an erasure.
+
+    Links that would sign in count as used.
+    """
     Student.objects.select_for_update(no_key=True).get(pk=student.pk)
     _end_sign_ins(list(student.sign_ins.filter(ended_at=None)))
+    student.sign_in_links.filter(used_at=None).update(used_at=timezone.now())
 
 
 def _end_sign_ins(sign_ins: list[SignIn]) -> None:

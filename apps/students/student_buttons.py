@@ -7,8 +7,8 @@ from django.urls import URLPattern, path
 
 from apps.core.errors import Invalid
 from apps.core.staff.admin_buttons import Repeated, button_view
-from apps.students.blocking import block_student, unblock_student
 from apps.students.models import Student
+from apps.students.services import block_student, unblock_student
 
 PERMISSION = "students.block_student"
 

@@ -34,6 +34,7 @@ export const CatalogueSubject = z.pipe(
     contents: z.string(),
     complete_only: z.boolean(),
     degree: z.object({
+      id: z.number(),
       name: z.string(),
       university: z.object({ id: z.number(), acronym: z.string() }),
     }),

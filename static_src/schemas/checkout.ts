@@ -151,7 +151,7 @@ export const PromoResponse = z.pipe(
     promo: {
       kind: response.discount_type === "PORCENTAJE" ? ("PORCENTAJE" as const) : ("FIJO" as const),
       value: toCents(response.valor_descuento ?? 0),
-      isReferral: response.is_referral_code,
+      isFriendCode: response.is_referral_code,
     },
     errorMessage: response.error_message,
   })),

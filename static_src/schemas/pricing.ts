@@ -11,22 +11,29 @@ const Tier = z.pipe(
   z.transform(([subjects = 0, euros = 0]): [number, number] => [subjects, toCents(euros)]),
 );
 
-const Campaign = z.pipe(
-  z.strictObject({
-    name: z.string(),
-    percent,
-    calculator: z.boolean(),
-    cart: z.boolean(),
-    prices_include_it: z.boolean(),
-    ends_on: z.string(),
-  }),
-  z.transform(({ prices_include_it, name, percent, calculator, cart }) => ({
-    name,
-    percent,
-    calculator,
-    cart,
-    pricesIncludeIt: prices_include_it,
-  })),
+const campaign = {
+  name: z.string(),
+  percent,
+  calculator: z.boolean(),
+  cart: z.boolean(),
+  prices_include_it: z.boolean(),
+  ends_on: z.string(),
+};
+type CampaignData = z.output<z.ZodMiniObject<typeof campaign>>;
+
+const toCampaign = ({ prices_include_it, name, percent, calculator, cart }: CampaignData) => ({
+  name,
+  percent,
+  calculator,
+  cart,
+  pricesIncludeIt: prices_include_it,
+});
+
+const Campaign = z.pipe(z.strictObject(campaign), z.transform(toCampaign));
+/** A campaign for the subjects of some degrees. */
+const DegreeCampaign = z.pipe(
+  z.strictObject({ ...campaign, degree_ids: z.array(z.number()) }),
+  z.transform((data) => ({ ...toCampaign(data), degreeIds: data.degree_ids })),
 );
 export type Campaign = z.output<typeof Campaign>;
 
@@ -51,16 +58,18 @@ export const Pricing = z.pipe(
       })),
     ),
     campaign: z.nullable(Campaign),
+    degree_campaigns: z.optional(z.array(DegreeCampaign)),
   }),
   z.transform((data) => ({
     volume: data.volume,
     unitBasePriceCents: data.unit_base_price,
     fullPaymentPercent: data.full_payment_percent,
-    invitedCents: data.invited_amount,
-    inviteeCents: data.invitee_amount,
-    inviteeMax: data.invitee_max,
+    friendCodeCents: data.invited_amount,
+    perFriendCents: data.invitee_amount,
+    friendsMax: data.invitee_max,
     instalments: data.installments,
     campaign: data.campaign,
+    degreeCampaigns: data.degree_campaigns ?? [],
   })),
 );
 export type Pricing = z.output<typeof Pricing>;

@@ -23,17 +23,22 @@ const RecoveredItem = z.pipe(
     lesson_id: z.nullable(z.number()),
     subject_id: z.number(),
     price: cents,
+    list_price: z.optional(cents),
     lesson: z.nullable(z.object({ title: z.string() })),
     subject: z.object({
       name: z.string(),
-      degree: z.object({ name: z.string(), university: z.object({ name: z.string() }) }),
+      degree: z.object({
+        name: z.string(),
+        university: z.object({ name: z.string() }),
+      }),
     }),
   }),
-  z.transform(({ id, lesson_id, subject_id, price, lesson, subject }) => ({
+  z.transform(({ id, lesson_id, subject_id, price, list_price, lesson, subject }) => ({
     id,
     subjectId: subject_id,
     lessonId: lesson_id,
     priceCents: price,
+    listPriceCents: list_price ?? price,
     lessonTitle: lesson?.title ?? null,
     subjectName: subject.name,
     degreeName: subject.degree.name,

@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -17,10 +17,8 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 from playwright.sync_api import expect
-from pytest_django.plugin import DjangoDbBlocker
-from pytest_playwright.pytest_playwright import CreateContextCallback
 
-from apps.catalogue.models import Degree, Subject, University
+from apps.catalogue.models import Degree, University
 from apps.payments.audit.run import audit
 from apps.pricing.models import Campaign
 from tests.browser.records import Shelf, eventually
@@ -69,11 +67,7 @@ def _seed() -> None:
 
 
 @pytest.fixture(scope="session")
-def stack(
-    django_db_blocker: DjangoDbBlocker,
-    worker_id: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Stack]:
+def stack(django_db_blocker, worker_id, tmp_path_factory):
     """The running shop with the sample data. The ORM in the tests uses the shop's database.
 
     A test may `stack.stop("worker")`, and must `stack.start("worker")` again.
@@ -93,7 +87,7 @@ def stack(
 
 
 @pytest.fixture(scope="session")
-def hosted_shop(stack: Stack) -> Iterator[str]:
+def hosted_shop(stack):
     """The same shop at a second address, with payments on Stripe's own page.
 
     Students can sign in there; at the first address /login is the maintenance notice.
@@ -117,13 +111,13 @@ def hosted_shop(stack: Stack) -> Iterator[str]:
 
 
 @pytest.fixture
-def maths(shelf: Shelf) -> Subject:
+def maths(shelf):
     """A subject of 200 €, or 190 € with full payment."""
     return shelf.put("Cálculo", "200.00")
 
 
 @pytest.fixture
-def money_adds_up(stack: Stack) -> Iterator[None]:
+def money_adds_up(stack):
     """At the end of the test the books agree, with each other and with Stripe.
 
     The worker may still be busy, so the audit is repeated for a while.
@@ -134,30 +128,25 @@ def money_adds_up(stack: Stack) -> Iterator[None]:
 
 
 @pytest.fixture
-def mode() -> str:
+def mode():
     """The shop's STRIPE_CHECKOUT. `@in_both_modes` runs a test with each value."""
     return "embedded"
 
 
 @pytest.fixture(autouse=True)
-def _shop_is_running(stack: Stack) -> None:
+def _shop_is_running(stack):
     """Start the shop for every test here, and fail if one of its processes has ended."""
     assert not stack.ended()
 
 
 @pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+def browser_type_launch_args(browser_type_launch_args):
     """The machine's own Chromium, or Playwright's."""
     return {**browser_type_launch_args, **launch_options()}
 
 
 @pytest.fixture
-def browser_context_args(
-    browser_context_args: dict[str, Any],
-    stack: Stack,
-    mode: str,
-    request: pytest.FixtureRequest,
-) -> dict[str, Any]:
+def browser_context_args(browser_context_args, stack, mode, request):
     """A visitor from Spain. Addresses in the tests are paths of the shop."""
     return {
         **browser_context_args,
@@ -180,13 +169,13 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _patience() -> None:
+def _patience():
     """Wait longer than Playwright's 5 s: two cores run shop, Chromium and tests at once."""
     expect.set_options(timeout=60_000)
 
 
 @pytest.fixture
-def watch() -> Iterator[Watch]:
+def watch():
     """Fail on console errors, exceptions and failed requests that the test does not expect."""
     watch = Watch()
     yield watch
@@ -194,12 +183,7 @@ def watch() -> Iterator[Watch]:
 
 
 @pytest.fixture
-def new_visitor(
-    watch: Watch,
-    new_context: CreateContextCallback,
-    email: str,
-    mode: str,
-) -> Callable[..., Visitor]:
+def new_visitor(watch, new_context, email, mode):
     """Open a new browser window, 1440×900 by default. Takes the options of `new_context`."""
     kind = HostedVisitor if mode == "hosted" else Visitor
 
@@ -217,25 +201,25 @@ def new_visitor(
 
 
 @pytest.fixture
-def visitor(new_visitor: Callable[..., Visitor]) -> Visitor:
+def visitor(new_visitor):
     """A visitor with a desktop computer."""
     return new_visitor()
 
 
 @pytest.fixture
-def phone(new_visitor: Callable[..., Visitor]) -> Visitor:
+def phone(new_visitor):
     """A visitor with a phone."""
     return new_visitor(viewport=PHONE, has_touch=True, is_mobile=True, device_scale_factor=2)
 
 
 @pytest.fixture
-def email() -> str:
+def email():
     """An e-mail address that no other test uses."""
     return f"ana.{uuid4().hex[:10]}@example.com"
 
 
 @pytest.fixture
-def shelf(stack: Stack) -> Shelf:
+def shelf(stack):
     """A new degree at the open university, for this test alone."""
     name = f"Grado {uuid4().hex[:8]}"
     university = University.objects.open().by_name()[0]

@@ -1,8 +1,9 @@
 """Page objects: the actions of a visitor in the shop, and what their browser reports."""
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -402,12 +403,33 @@ class Visitor:
         )
         return seen
 
+    def load_with_stopped_clock(self) -> None:
+        """Stop the clock of the pages that are opened from now on: only `run_for` advances it."""
+        self.page.clock.install()
+        self.page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))
+
     def stop_the_clock(self) -> None:
         """Stop the page's clock: from now on only `page.clock.run_for` advances it.
 
         Call `page.clock.install()` before. Timers that were set before that use the real time.
         """
         self.page.clock.pause_at(self.page.evaluate("Date.now()") / 1000 + 1)
+
+    def tap_twice(self, target: Locator) -> None:
+        """Tap twice within the time of a double tap, however busy the machine is."""
+        target.scroll_into_view_if_needed()
+        box = target.bounding_box()
+        assert box
+        places = [{"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}]
+        session = self.page.context.new_cdp_session(self.page)
+        # The browser counts taps by the moments that the events carry.
+        first = time.time()
+        for second, (kind, points) in enumerate(
+            [("touchStart", places), ("touchEnd", []), ("touchStart", places), ("touchEnd", [])]
+        ):
+            event = {"type": kind, "touchPoints": points, "timestamp": first + second * 0.03}
+            session.send("Input.dispatchTouchEvent", event)
+        session.detach()
 
     def assert_accessible(self) -> None:
         """Assert that axe finds no problem on the page. Frames are not checked."""

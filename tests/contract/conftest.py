@@ -1,16 +1,15 @@
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from apps.classroom.tests.moodle_server import TOKEN, running_moodle
 from tests.contract.fuzzed import FUZZED
-from tests.contract.moodle_sites import ImitationSite, RealSite, Site
+from tests.contract.moodle_sites import ImitationSite, RealSite
 from tests.plugin import MOODLE_SITE
 
 
 @pytest.fixture
-def site(request: Any, settings: Any) -> Iterator[Site]:
+def site(request, settings):
     """The classroom's Moodle: the imitation, or with --moodle the real one."""
     url, token, admin_token = request.config.stash[MOODLE_SITE]
     settings.CLASSROOM = "moodle"

@@ -26,7 +26,7 @@ from apps.students.models import Student
 from apps.students.services import change_email
 from tests.contract.moodle_sites import PASSWORD, STUDENT
 from tests.contract.test_classroom import NEW_PASSWORD, again, map_course, new_subject
-from tests.helpers.correction import confirm_correction
+from tests.helpers.completion import confirm_correction
 from tests.helpers.factories import checkout_body, make_promo, whole
 
 pytestmark = [pytest.mark.django_db, pytest.mark.moodle_site]
@@ -109,11 +109,9 @@ def scene(site, api, sandbox, work, request):
     return Scene(site, api, work, request.param)
 
 
-ADDRESSES = ("victima", "VICTIMA", "Victima")
-
-
-@pytest.mark.parametrize("name", ADDRESSES)
-@pytest.mark.parametrize("is_early", [True, False])
+@pytest.mark.parametrize(
+    ("name", "is_early"), [("victima", True), ("victima", False), ("VICTIMA", False)]
+)
 def test_buying_and_correcting_the_address(scene, name, is_early):
     order = scene.buy(scene.site.address(name))
     if not is_early:

@@ -6,7 +6,6 @@ STRIPE_TEST_SECRET_KEY: the same tests, so that what holds here is known to hold
 
 import secrets
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from apps.payments.stripe.intents import (
 from apps.payments.stripe.paid_contents import PaidContents
 from apps.payments.stripe.sessions import HostedCart, HostedLine, create_session
 from tests.plugin import ACCOUNT_KEY
-from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox, wait_until
+from tools.stripe_sandbox.testing import running_sandbox, wait_until
 
 pytestmark = pytest.mark.stripe_account
 RETURN_URL = "http://127.0.0.1/success"
@@ -34,9 +33,7 @@ CONTENTS = PaidContents(lines=(), total_cents=18240)
 
 
 @pytest.fixture(scope="session")
-def local_provider(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SandboxProcess | None]:
+def local_provider(request, tmp_path_factory):
     if request.config.stash[ACCOUNT_KEY]:
         yield None
         return
@@ -45,9 +42,7 @@ def local_provider(
 
 
 @pytest.fixture(autouse=True)
-def provider(
-    request: pytest.FixtureRequest, local_provider: SandboxProcess | None, settings: Any
-) -> Iterator[stripe.StripeClient]:
+def provider(request, local_provider, settings):
     """The gateway talks to the chosen provider; so does this client, as its dashboard would."""
     settings.STRIPE_SECRET_KEY = (
         local_provider.secret_key if local_provider else request.config.stash[ACCOUNT_KEY]
@@ -59,13 +54,13 @@ def provider(
 
 
 @pytest.fixture
-def order_id() -> int:
+def order_id():
     """An order that no earlier run has had: idempotency keys live for a day."""
     return 10**9 + secrets.randbelow(10**9)
 
 
 @pytest.fixture
-def customer(order_id: int) -> str:
+def customer(order_id):
     return create_customer(order_id=order_id, email=EMAIL)
 
 
@@ -316,7 +311,7 @@ def test_a_payment_that_was_not_made_can_not_be_refunded(provider, order_id, cus
 
 
 @pytest.fixture
-def session(order_id: int, customer: str) -> ProviderPayment:
+def session(order_id, customer):
     return create_session(
         order_id=order_id,
         revision=1,

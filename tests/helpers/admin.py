@@ -1,15 +1,30 @@
 """Helpers of the admin tests."""
 
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.staff.fresh_password import GIVEN_AT
 
 
 def admin_url(model, page, *args):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=args)
+
+
+def make_staff(name, *codenames, group="", client=None, **fields):
+    """Make a member of staff with these permissions, or with a group's. `client` signs them in."""
+    user = get_user_model().objects.create_user(name, is_staff=True, **fields)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    if group:
+        create_groups()
+        user.groups.add(Group.objects.get(name=group))
+    if client is not None:
+        client.force_login(user)
+    return user
 
 
 def count_queries(client, address):

@@ -19,7 +19,7 @@ from apps.catalogue.models import CatalogueUpload, Subject
 from apps.core.mail.outbox import deliver_mail
 from apps.core.staff.fresh_password import GIVEN_AT
 from apps.leads.models import Attachment, Lead
-from apps.orders.models import Order
+from apps.orders.models import Dispute, Order
 from apps.students.models import Student
 from tests.helpers.one_of_everything import make_one_of_everything
 
@@ -56,6 +56,7 @@ def _address(pattern, rows):
     known = {
         "order_id": rows[Order].pk,
         "student_id": rows[Student].pk,
+        "dispute_id": rows[Dispute].pk,
         "template": "order_confirmation",
         "ending": "csv",
         "written": "2026-11",

@@ -10,10 +10,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
 import requests
+from django.core.management import call_command
 from django.db import connection
 
 from tools.dev.processes import ROOT, end_with_parent, free_port
@@ -114,3 +116,18 @@ def somebody_waits_for_a_lock() -> bool:
             "WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
         return bool(cursor.fetchone()[0])
+
+
+def run_worker() -> None:
+    """Run a task worker for all queues until no task is due."""
+    call_command("worker", queue_name="*", batch=True, interval=0, startup_delay=False, verbosity=0)
+
+
+def make_certificate(folder: Path) -> None:
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",
+         "-subj", "/CN=academia.example", "-keyout", folder / "privkey.pem",
+         "-out", folder / "fullchain.pem"],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip

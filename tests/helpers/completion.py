@@ -1,18 +1,23 @@
-"""Signed Stripe events as tests send them, and the state of an order that was paid once."""
+"""What Stripe, its page and the buyer do after a checkout, and an order that was paid once."""
 
 import hashlib
 import hmac
 import json
+import re
+import sqlite3
 import time
+from contextlib import closing
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.test import Client
 
 from apps.classroom.models import Provisioning
+from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.orders.models import Order
-from tests.helpers.shop import Api
+from tests.helpers.shop import Api, Sandbox
 
 
 def event_body(
@@ -52,3 +57,46 @@ def assert_paid_once(order_id: int) -> None:
     assert Provisioning.objects.filter(order_id=order.pk).count() == 1
     assert Mail.objects.filter(template="order_confirmation").count() == 1
     assert order.events.filter(to_status="paid").count() == 1
+
+
+def confirm_correction() -> int:
+    """Press the button behind the newest link of a correction; return the page's status."""
+    mail = Mail.objects.filter(template="email_correction").latest("pk")
+    text = render_mail(mail.template, mail.context, reveal=True, to=mail.to).text
+    path = re.search(r"/correo/confirmar\?enlace=\S+", text)[0]
+    assert Client().get(path).status_code in (200, 410)
+    return Client().post(path).status_code
+
+
+def again(placed: dict[str, Any], body: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The body of a further checkout of the order that an earlier checkout created."""
+    return {**body, "recovery_order_id": placed["order_id"], "token": placed["token"], **changes}
+
+
+def reference_of(placed: dict[str, Any]) -> dict[str, str]:
+    """The reference with which the browser returns from Stripe, in either mode."""
+    names = ("session_id", "payment_intent_id")
+    return {name: placed[name] for name in names if name in placed}
+
+
+def expire_at_provider(sandbox: Sandbox, session: str, at: int = 1) -> None:
+    """Set the session's expiry at Stripe to `at`. The default has passed on any test clock."""
+    with closing(sqlite3.connect(sandbox.process.state, timeout=60)) as database, database:
+        database.execute(
+            "UPDATE objects SET body = json_set(body, '$.expires_at', ?) WHERE id = ?",
+            (at, session),
+        )
+
+
+def open_at_provider(sandbox: Sandbox, mode: str) -> list[str]:
+    """The references of the only order's payments, or sessions, that can still be paid."""
+    if mode == "hosted":
+        return open_sessions(sandbox)
+    payments = sandbox.payments(Order.objects.get().customer_reference)
+    return [payment["id"] for payment in payments if payment["status"] != "canceled"]
+
+
+def open_sessions(sandbox: Sandbox) -> list[str]:
+    """The ids of the only order's open sessions."""
+    customer = Order.objects.get().customer_reference
+    return [s["id"] for s in sandbox.sessions(customer) if s["status"] == "open"]

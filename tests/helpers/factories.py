@@ -9,10 +9,15 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.http import HttpResponse
+from django.test import Client
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.services import held_counts
-from apps.pricing.models import PromoCode
+from apps.classroom.models import Enrolment, Provisioning
+from apps.pricing.models import PromoCode, Terms
+from apps.students.devices import remember_device
+from apps.students.models import Student
 
 ANA = {"email": "ana@example.com", "phone": "+34600111111"}
 BRUNO = {"email": "bruno@example.com", "phone": "+34600222222"}
@@ -81,6 +86,14 @@ def make_promo(
     return PromoCode.objects.create(code=code, kind=kind, value=Decimal(value), **fields)
 
 
+def enrol(student: Student, subject: Subject, *, order_id: int = 1, **fields: Any) -> Enrolment:
+    """The right that the order's access gave the student, both without the order itself."""
+    access, _ = Provisioning.objects.get_or_create(
+        order_id=order_id, defaults={"student": student, "status": "created"}
+    )
+    return Enrolment.objects.create(student=student, subject=subject, provisioning=access, **fields)
+
+
 def whole(subject: Subject) -> dict[str, Any]:
     """The subject as an item of process-checkout."""
     return {
@@ -114,3 +127,18 @@ def checkout_body(*items: dict[str, Any], total: str | float, **changes: Any) ->
         "withdrawalWaived": True,
         **changes,
     }
+
+
+def set_terms(**columns) -> Terms:
+    """Put terms of sale in force: those of a new shop but for these columns, in euros."""
+    row = Terms(changed_by="carla", **columns)
+    row.full_clean()
+    row.save()
+    return row
+
+
+def know_device(client: Client, email: str) -> None:
+    """Give the client the cookie of a device on which the owner of the address has signed in."""
+    response = HttpResponse()
+    remember_device(response, Student(email=email))
+    client.cookies.update(response.cookies)

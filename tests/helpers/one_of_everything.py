@@ -5,6 +5,7 @@ from itertools import count
 from uuid import uuid4
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.utils import timezone
 
 from apps.catalogue.models import PriceBatch
@@ -24,6 +25,7 @@ from apps.core.models import (
     ScheduledJob,
     SiteSettings,
     StaffAction,
+    StaffLimit,
 )
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
 from apps.leads.models import (
@@ -136,8 +138,10 @@ def make_one_of_everything():
     ErasureRequest.objects.create(student=student)
     AccessChange.objects.create(student=student, order_id=order.pk, reason="Pausa")
     Semester.objects.get_or_create(name="Primer semestre", last_month=2, last_day=28)
-    Enrolment.objects.create(student=student, subject=subject, order_id=order.pk)
-    Enrolment.objects.create(student=student, subject=subject, lesson=lesson, order_id=order.pk)
+    Enrolment.objects.create(student=student, subject=subject, provisioning_id=order.pk)
+    Enrolment.objects.create(
+        student=student, subject=subject, lesson=lesson, provisioning_id=order.pk
+    )
     Mail.objects.create(
         key=f"order-confirmation:{order.pk}", template="order_confirmation", to=order.email,
         context={"order_id": order.pk}, message_id=f"<{n}@academia.example>",
@@ -152,6 +156,7 @@ def make_one_of_everything():
         about="pages.faq", object_id="1", object_repr="¿Cuánto dura?", data=[], deleted_by="carla"
     )
     Incident.objects.get_or_create(name="webhook-no-json")
+    StaffLimit.objects.get_or_create(group=Group.objects.get_or_create(name="Verano")[0])
     ScheduledJob.objects.get_or_create(name="send_due_mails", defaults={"due_at": timezone.now()})
     make_leads(n, subject=subject)
     Withdrawal.objects.create(
@@ -176,7 +181,8 @@ def add_invoice_to(order, n):
         postal_code="28013", city="Madrid",
     )  # fmt: skip
     invoice = Invoice.objects.create(
-        code=f"F2026-{n:05}", series="F", year=2026, number=n, kind="F1", issued_on="2026-11-21",
+        code=f"F2026-{n:05}", series="F", year=2026, number=n, kind="F1",
+        issued_on=timezone.localdate(),
         order=order, recipient=details.as_recipient(), recipient_tax_id=details.tax_id,
         total=Decimal("187.00"), tax=Decimal("32.45"),
         content={

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from apps.core.models import Mail
 from apps.orders.models import InstalmentAttempt, Order
 from apps.orders.plan.plan_link import plan_token
-from apps.payments.plan.charge_due import Collected, charge_instalments
+from apps.payments.plan.charge_due import ChargeCounts, charge_instalments
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.shop import SUCCESS, Api, Sandbox
 
@@ -41,7 +41,7 @@ def buy_in_instalments(
     return Order.objects.get(pk=placed["order_id"])
 
 
-def charge_on(number: int, *, hours: float = 0) -> Collected:
+def charge_on(number: int, *, hours: float = 0) -> ChargeCounts:
     """One run of `charge_instalments`, that many days after the purchase."""
     with time_machine.travel(day(number, hours=hours), tick=False):
         return charge_instalments()

@@ -1,16 +1,11 @@
 """Rows that are written once for all tests of a module, where writing them takes seconds."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import transaction
-from pytest_django.plugin import DjangoDbBlocker
 
 
 @pytest.fixture(scope="module")
-def module_transaction(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker
-) -> Iterator[DjangoDbBlocker]:
+def module_transaction(django_db_setup, django_db_blocker):
     """A transaction around the tests of a module, which is rolled back after the last of them.
 
     A fixture with `scope="module"` that asks for this one may write rows, inside `unblock()`. Each

@@ -1,6 +1,5 @@
 """Fixtures for tests that buy: the API as a browser calls it, and the local Stripe sandbox."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -39,12 +38,12 @@ class Api:
 
 
 @pytest.fixture
-def api() -> Api:
+def api():
     return Api()
 
 
 @pytest.fixture
-def kept_connection(db: None) -> Iterator[None]:
+def kept_connection(db):
     """A WSGI application that the test calls does not close the connection.
 
     The test's transaction is in that connection. Django's test client takes care of it itself.
@@ -121,13 +120,13 @@ class Sandbox:
 
 
 @pytest.fixture(scope="session")
-def sandbox_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
+def sandbox_process(tmp_path_factory):
     with running_sandbox(tmp_path_factory.mktemp("sandbox") / "state.sqlite3") as process:
         yield process
 
 
 @pytest.fixture
-def sandbox(sandbox_process: SandboxProcess, settings: Any) -> Iterator[Sandbox]:
+def sandbox(sandbox_process, settings):
     """The sandbox, empty and without webhooks: the shop learns of changes only by its calls."""
     sandbox = Sandbox(sandbox_process)
     # Each test reuses the same order ids, and so the idempotency keys made of them.
@@ -142,7 +141,7 @@ def sandbox(sandbox_process: SandboxProcess, settings: Any) -> Iterator[Sandbox]
 
 
 @pytest.fixture
-def audited(sandbox: Sandbox) -> Iterator[None]:
+def audited(sandbox):
     """At the end of the test the money audit finds no difference, also not with Stripe."""
     # Imported here because pytest loads this module as a plugin, before the settings.
     from apps.payments.audit.run import audit
@@ -152,9 +151,9 @@ def audited(sandbox: Sandbox) -> Iterator[None]:
 
 
 @pytest.fixture
-def work() -> Callable[[], None]:
+def work():
     """A function that runs the task worker until no task is due."""
     # Imported here because pytest loads this module as a plugin, before the settings.
-    from tests.helpers.worker import run_worker
+    from tests.helpers.commands import run_worker
 
     return run_worker

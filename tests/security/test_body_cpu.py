@@ -52,12 +52,13 @@ WORST = {
 
 
 def cpu_seconds(path: str, body: str) -> float:
+    """The least CPU time of three answers, without that of threads of other tests."""
     client = Client(raise_request_exception=False)
     best = 60.0
     for _ in range(3):
-        start = time.process_time()
+        start = time.thread_time()
         answer = client.post(path, body, content_type="application/json")
-        best = min(best, time.process_time() - start)
+        best = min(best, time.thread_time() - start)
         assert answer.status_code < 500
     return best
 

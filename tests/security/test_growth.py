@@ -20,6 +20,7 @@ from apps.orders.models import Order
 from apps.pricing.models import PromoCode
 from tests.contract.test_api import PATHS
 from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.parallel import in_parallel
 from tools.dev.processes import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -114,6 +115,18 @@ def test_files_that_nobody_has_answered_have_a_quota_together(settings, var_dir)
     Lead.objects.update(status=Lead.Status.ANSWERED)
 
     assert send_file(half) == (200, None)
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_files_that_arrive_together_keep_to_the_quota(settings, var_dir):
+    settings.RATE_LIMIT_SCALE = 0
+    settings.ATTACHMENTS_MAX_MB = 1
+    answers = in_parallel(lambda: send_file(payloads.PDF + b"x" * 600_000), 6)
+
+    assert sorted(map(str, answers)) == sorted(["(200, None)"] + ["(503, 'storage_full')"] * 5)
+    assert (Attachment.objects.count(), Lead.objects.count()) == (1, 1)
+    assert len([file for file in var_dir.rglob("private/**/*") if file.is_file()]) == 1
 
 
 @pytest.mark.parametrize("folder", ["private", "temporary"])

@@ -130,6 +130,14 @@ def test_odd_request_is_never_a_5xx(name):
             assert "" not in answer.json()["fields"]
 
 
+@pytest.mark.parametrize("number", ["0", "9" * 19, "9" * 40, "9" * 4000], ids=len)
+def test_path_with_a_number_that_no_row_has_is_never_a_5xx(number):
+    paths = {re.sub(r"\d+", number, path) for path in EVERYWHERE} - set(EVERYWHERE)
+    assert f"/sitemap-asignaturas-{number}.xml" in paths
+    for path in paths:
+        assert send(path, "GET", "", b"", {}).status_code == 404, path
+
+
 def test_table_has_every_public_address():
     """Every pattern outside the admin matches an address above."""
     tried = {str(get_resolver().resolve(path).route) for path in EVERYWHERE}

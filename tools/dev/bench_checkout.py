@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from tools.dev.bench_table import Row
+from tools.dev.bench import Row
 from tools.dev.processes import SetupError
 from tools.drill.buyer import wait
 from tools.drill.shop import BACKGROUND, Shop, running_shop

@@ -13,8 +13,8 @@ from django.db import connections
 from playwright.sync_api import Locator, Page, sync_playwright
 
 from apps.catalogue.models import University
+from tools.dev.bench import Row
 from tools.dev.bench_shop import fill_shop, running_shop
-from tools.dev.bench_table import Row
 from tools.dev.chromium import install_chromium, launch_options
 
 GOAL_MS = 100.0

@@ -33,7 +33,7 @@ from tests.helpers.factories import checkout_body, whole
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import earlier, multiply
 from tests.helpers.shop import Api
-from tools.dev.bench_table import Row
+from tools.dev.bench import Row
 
 SMALL_SUBJECTS, LARGE_SUBJECTS = 1_000, 100_000
 SMALL_ORDERS, LARGE_ORDERS = 1_000, 1_000_000

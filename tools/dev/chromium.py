@@ -5,8 +5,7 @@ import shutil
 import sys
 from typing import Any
 
-from tools.dev.debian import can_install, install
-from tools.dev.processes import SetupError, run_to_end
+from tools.dev.processes import SetupError, can_install_with_apt, install_with_apt, run_to_end
 
 # Debian's packages. The headless shell is Chromium without windows: a journey costs 40 % less CPU.
 PACKAGES = ("chromium-headless-shell", "chromium")
@@ -21,8 +20,8 @@ def install_chromium() -> str | None:
     found = find_chromium()
     if os.environ.get("CHROMIUM_PATH") or shutil.which(PACKAGES[0]):
         return found
-    if can_install():
-        install(*PACKAGES)
+    if can_install_with_apt():
+        install_with_apt(*PACKAGES)
         found = find_chromium()
     if found:
         return found

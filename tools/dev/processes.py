@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -150,3 +151,18 @@ def free_port() -> int:
     else:  # Elsewhere the bound socket would keep the server out.
         probe.close()
     return port
+
+
+def can_install_with_apt() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def install_with_apt(*packages: str) -> None:
+    """Install the first of these packages that brings a program of its own name."""
+    print(f"Instalando {packages[0]} con apt…", flush=True)
+    apt, env = ["apt-get", "--yes", "-qq"], {"DEBIAN_FRONTEND": "noninteractive"}
+    run_to_end([*apt, "update"], env=env)
+    for package in packages:
+        run_to_end([*apt, "install", "--no-install-recommends", package], env=env)
+        if shutil.which(package):
+            break

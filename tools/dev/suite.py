@@ -16,8 +16,7 @@ from pathlib import Path
 import environ
 
 from tools.dev.chromium import install_chromium
-from tools.dev.debian import can_install, install
-from tools.dev.processes import ROOT, SetupError, end, start
+from tools.dev.processes import ROOT, SetupError, can_install_with_apt, end, install_with_apt, start
 from tools.drill.proxy import nginx
 
 AT_ONCE = 2
@@ -115,7 +114,7 @@ _ON_SQLITE = {
     "apps/catalogue/tests": "bulk_prices exchange history_and_counts indexes reads search",
     "apps/core/tests": "jobs lost_tasks mail worker",
     "apps/classroom/tests": "access many_students provisioning",
-    "apps/orders/tests": "checkout large_shop popularity promo_codes reminders rewards states",
+    "apps/orders/tests": "checkout large_shop promo_codes reminders rewards states",
     "apps/students/tests": "services",
     "apps/backoffice/tests": "reports",
     "tests": "backup page_cache",
@@ -129,8 +128,8 @@ def python_tests() -> list[Step]:
     Many wait for a process, so both runs go side by side with two processes each. The tests of the
     deployment's files start nginx; where it cannot be installed, they are skipped.
     """
-    if nginx() is None and can_install():
-        install("nginx")
+    if nginx() is None and can_install_with_apt():
+        install_with_apt("nginx")
     options = ["--numprocesses=2", "--dist=worksteal"]
     sqlite = ["--database=sqlite", "--database-tests-only", *ON_SQLITE]
     return [

@@ -17,7 +17,7 @@ SMOKE_TESTS = (
     "tests/contract/test_api.py",
     "apps/payments/tests/test_completion.py",
     "apps/orders/tests/test_recovery.py",
-    "apps/classroom/tests/test_mails.py",
+    "apps/classroom/tests/test_provisioning.py",
     "apps/backoffice/tests/test_privacy.py",
 )
 # The name that pytest-django gives the test database of the database "postgres".

@@ -7,8 +7,7 @@ from collections import Counter
 import requests
 
 from tools.drill.buyer import Crowd, wait
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import Shop
 
 SECONDS = float(os.environ.get("DRILL_AWAY_SECONDS", "25"))

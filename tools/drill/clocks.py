@@ -5,8 +5,7 @@ from typing import Any
 
 from tools.dev.moved_clock import moved_clock
 from tools.drill.buyer import buy_one_by_one
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import Shop
 
 JUMP = timedelta(hours=26)

@@ -2,9 +2,19 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tools.drill.buyer import Buyer, wait
 from tools.drill.shop import Shop
+
+
+@dataclass
+class Outcome:
+    """`tried` and `happened` are Spanish phrases; each entry of `lost` is one loss."""
+
+    tried: str
+    happened: str
+    lost: list[str] = field(default_factory=list)
 
 
 def losses(shop: Shop, buyers: Sequence[Buyer], *, killed: bool = False) -> list[str]:
@@ -35,7 +45,7 @@ def settle_killed(shop: Shop) -> None:
 
 
 def _unfinished(shop: Shop) -> list[str]:
-    """Tasks that run, and events of Stripe without an outcome."""
+    """Tasks that no worker ends, and events of Stripe without an outcome."""
     tasks = shop.database.rows(_RUNNING)
     events = shop.database.rows(_UNPROCESSED)
     return [f"tarea a medias: {path}" for (path,) in tasks] + [
@@ -89,7 +99,11 @@ for name in ("reconcile_payments", "reconcile_returns"):
     run_soon(name)
 run_due_jobs()
 """
-_RUNNING = "SELECT task_path FROM django_tasks_database_dbtaskresult WHERE status = 'RUNNING'"
+# The worker of mails may be busy for minutes. None of its tasks takes half a minute.
+_RUNNING = """
+SELECT task_path FROM django_tasks_database_dbtaskresult
+WHERE status = 'RUNNING' AND started_at < now() - interval '30 seconds'
+"""
 _UNPROCESSED = "SELECT kind FROM payments_providerevent WHERE processed_at IS NULL"
 _PAID = "SELECT email FROM orders_order WHERE paid_at IS NOT NULL"
 _WITH_ACCESS = """

@@ -14,8 +14,7 @@ import requests
 from PIL import Image
 
 from tools.drill.buyer import buy_one_by_one, wait
-from tools.drill.count import has_access, losses, received
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, has_access, losses, received
 from tools.drill.shop import MONITOR_TOKEN, Shop
 from tools.drill.staff import Staff
 

@@ -19,8 +19,6 @@ from tools.drill import (
     hosts,
     imports,
     kills,
-    mails,
-    neighbours,
     pooler,
     provider,
     purchase_steps,
@@ -29,7 +27,7 @@ from tools.drill import (
     restored,
     slow_crowd,
 )
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome
 from tools.drill.shop import Shop, running_shop
 
 Drill = Callable[[Shop], Outcome]
@@ -55,8 +53,7 @@ SHOPS: tuple[tuple[Drill, ...], ...] = (
         refunds.refunds_killed,
         imports.imports_killed,
         friend_codes.friend_code_at_once,
-        mails.one_mail_for_each_payment,
-        neighbours.neighbours_hang,
+        provider.neighbours_hang,
         hosts.two_hosts,
         pooler.through_pgbouncer,
     ),

@@ -10,8 +10,7 @@ import requests
 import stripe
 
 from tools.drill.buyer import PRICE, Buyer, TryAgain, wait
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import Shop
 
 ROUNDS = int(os.environ.get("DRILL_FRIEND_CODE_ROUNDS", "100"))

@@ -13,8 +13,7 @@ from PIL import Image
 from tools.dev.bucket_server import NAME, BucketServer, running_bucket
 from tools.dev.processes import end, free_port, start
 from tools.drill.buyer import Buyer, Crowd, wait
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import BACKGROUND, Host, Shop
 from tools.drill.staff import Staff
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from tools.dev.processes import SetupError
 from tools.drill.buyer import wait
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome
 from tools.drill.shop import Shop
 from tools.drill.staff import Staff
 from tools.drill.steps import Step, command_killed_at, killed_at

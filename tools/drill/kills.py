@@ -10,8 +10,7 @@ from collections import Counter
 
 from tools.dev.processes import ROOT
 from tools.drill.buyer import Crowd, buy_one_by_one, make_due
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import BACKGROUND, Host, Shop
 from tools.drill.steps import Step, command_killed_at
 
@@ -66,7 +65,7 @@ def instalments_killed(shop: Shop) -> Outcome:
     lost += [f"pedido {plan.order}: plazo sin cobrar" for plan in missing]
     return Outcome(
         f"kill -9 del cobro de plazos en {len(INSTALMENT)} pasos y {COMMAND_KILLS} veces al azar",
-        f"{sum(charged.values())} plazos cobrados de {len(plans)}",
+        f"{sum(charged[plan.order] for plan in plans)} plazos cobrados de {len(plans)}",
         [*lost, *losses(shop, plans)],
     )
 

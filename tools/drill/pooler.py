@@ -10,8 +10,7 @@ import requests
 
 from tools.dev.processes import end, free_port, is_free, start
 from tools.drill.buyer import Crowd, buy_one_by_one, wait
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import Shop
 from tools.drill.staff import Staff
 

@@ -1,8 +1,7 @@
 """Kills at each step of a purchase: checkout, confirmation, Stripe's event, access and mail."""
 
 from tools.drill.buyer import Buyer
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import Shop
 from tools.drill.steps import Step, killed_at
 

@@ -5,8 +5,7 @@ from functools import partial
 from typing import Any
 
 from tools.drill.buyer import PRICE, Buyer, buy_one_by_one, wait
-from tools.drill.count import losses, received, settle_killed
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses, received, settle_killed
 from tools.drill.shop import Shop
 from tools.drill.staff import Staff
 from tools.drill.steps import Step, killed_at

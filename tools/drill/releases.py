@@ -7,8 +7,7 @@ import requests
 
 from tools.dev.upgrade import check_out, previous_release
 from tools.drill.buyer import Crowd
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import Shop
 
 PURCHASES, PLANS = 10, 3

@@ -7,8 +7,7 @@ from typing import Any
 import requests
 
 from tools.drill.buyer import Buyer, buy_one_by_one
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import MONITOR_TOKEN, Host, Shop
 from tools.drill.staff import make_lost_orders_again
 
@@ -75,7 +74,7 @@ def _backup(shop: Shop, name: str) -> str:
     return str(archive)
 
 
-def _given_again(before: Sequence[Buyer], after: Sequence[Buyer]) -> list[str]:
+def _numbers_given_twice(before: Sequence[Buyer], after: Sequence[Buyer]) -> list[str]:
     given = {buyer.order for buyer in before}
     return [f"número {one.order} dado dos veces" for one in after if one.order in given]
 
@@ -97,7 +96,7 @@ def restored_backup(shop: Shop) -> Outcome:
     if made != 3:
         lost.append(f"creados de nuevo: {made} de 3")
     after = buy_one_by_one(shop, 3)
-    lost += _given_again([*before, *missing], after)
+    lost += _numbers_given_twice([*before, *missing], after)
     for buyer in missing:
         buyer.confirmations = 2
     lost += losses(shop, [*before, *missing, *after])

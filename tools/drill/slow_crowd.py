@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import requests
 
 from tools.drill.buyer import Buyer
-from tools.drill.count import losses
-from tools.drill.outcome import Outcome
+from tools.drill.count import Outcome, losses
 from tools.drill.shop import Shop
 from tools.drill.traffic import in_parallel
 

@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from . import form_encoding, params, routes
+from . import params, routes
 from .context import API_VERSION, Context
 from .errors import ApiError
-from .expansion import expand
 from .faults import INTERNAL_ERROR, Fault
 from .http import Request, Response
+from .lists import line_items
 from .resources import payment_intents, setup_intents
 from .store import Store, StoredAnswer, Transaction
 
@@ -206,14 +206,14 @@ def _raw_params(request: Request) -> dict[str, Any]:
             "Idempotency keys may be up to 255 characters long.", type="idempotency_error"
         )
     if request.method == "GET":
-        return form_encoding.parse(request.query)
+        return params.parse_form(request.query)
     if request.body and "json" in request.headers["content-type"]:
         raise ApiError(
             "Invalid request (check that your POST content type is "
             "application/x-www-form-urlencoded)."
         )
     try:
-        return form_encoding.parse(request.query) | form_encoding.parse(request.body.decode())
+        return params.parse_form(request.query) | params.parse_form(request.body.decode())
     except UnicodeDecodeError as error:
         raise ApiError("Invalid request body: it must be UTF-8.") from error
 
@@ -248,3 +248,44 @@ def _error_text(error: ApiError, *, public: bool) -> str:
 
 def _text(body: dict[str, Any]) -> str:
     return json.dumps(body, indent=2, ensure_ascii=False)
+
+
+# By kind of object: the fields that can be expanded, and the kind of object whose id they hold.
+EXPANDABLE = {
+    "payment_intent": {"customer": "customer", "latest_charge": "charge"},
+    "charge": {"customer": "customer"},
+    "checkout.session": {"line_items": "line_items", "payment_intent": "payment_intent"},
+    # The source may be of several kinds.
+    "balance_transaction": {"source": "source"},
+}
+SOURCES = ("charge", "refund", "dispute", "payout")
+
+
+def expand(ctx: Context, body: dict[str, Any], paths: list[str]) -> dict[str, Any]:
+    """A copy of the answer with objects instead of the ids at paths such as `data.customer`.
+
+    Raises ApiError 400 for a path that can't be expanded.
+    """
+    expanded: dict[str, Any] = json.loads(json.dumps(body))
+    for path in paths:
+        _expand_path(ctx, expanded, path.split("."), path)
+    return expanded
+
+
+def _expand_path(ctx: Context, body: dict[str, Any], parts: list[str], full: str) -> None:
+    name, rest = parts[0], parts[1:]
+    if body.get("object") == "list" and name == "data" and rest:
+        for item in body["data"]:
+            _expand_path(ctx, item, rest, full)
+        return
+    kind = EXPANDABLE.get(body.get("object", ""), {}).get(name)
+    if kind is None:
+        raise ApiError(f"This property cannot be expanded ({full}).", param="expand")
+    if kind == "line_items":
+        body[name] = line_items(ctx, body["id"], {})
+    if isinstance(body.get(name), str):
+        kinds = SOURCES if kind == "source" else (kind,)
+        found = (ctx.tx.get(one, body[name]) for one in kinds)
+        body[name] = next((item for item in found if item), body[name])
+    if rest and isinstance(body[name], dict):
+        _expand_path(ctx, body[name], rest, full)

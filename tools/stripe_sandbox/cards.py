@@ -24,7 +24,7 @@ class Card:
     `settles_later`: the payment is `processing` for a while before it succeeds or is declined.
     Stripe has no such card.
     `dispute` is the reason of the dispute that opens right after a charge.
-    `refund`: "pending" refunds succeed after a while. "failing" refunds succeed and then fail.
+    `slow_refund`: refunds are pending for a while.
     """
 
     number: str
@@ -35,7 +35,7 @@ class Card:
     authentication: str = ""
     settles_later: bool = False
     dispute: str = ""
-    refund: str = ""
+    slow_refund: bool = False
 
 
 class TestCard(TypedDict):
@@ -115,8 +115,7 @@ _CARDS = (
         GENERIC_DECLINE,
     ),
     Card("4000000000000259", "visa", dispute="fraudulent"),
-    Card("4000000000007726", "visa", refund="pending"),
-    Card("4000000000005126", "visa", refund="failing"),
+    Card("4000000000007726", "visa", slow_refund=True),
     Card("4000009990000013", "visa", decline=GENERIC_DECLINE, settles_later=True),
     Card(
         "4000009990000005",
@@ -140,8 +139,6 @@ NAMED_PAYMENT_METHODS = {
     "pm_card_chargeDeclinedExpiredCard": "4000000000000069",
     "pm_card_chargeCustomerFail": "4000000000000341",
     "pm_card_createDispute": "4000000000000259",
-    "pm_card_pendingRefund": "4000000000007726",
-    "pm_card_refundFail": "4000000000005126",
     "pm_card_authenticationRequired": "4000002760003184",
 }
 

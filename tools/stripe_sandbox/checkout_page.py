@@ -3,6 +3,8 @@
 import json
 import re
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Any
 
 from .cards import TEST_CARDS
@@ -12,7 +14,19 @@ from .http import Request, Response
 from .resources import checkout_payment
 from .resources.checkout_sessions import with_current_status
 from .store import Store
-from .templates import spanish_money, template
+
+STATIC = Path(__file__).parent / "static"
+
+
+def template(name: str) -> Template:
+    return Template((STATIC / name).read_text())
+
+
+def spanish_money(amount: int, currency: str) -> str:
+    whole, cents = divmod(amount, 100)
+    text = f"{whole:,}".replace(",", ".") if whole >= 10_000 else str(whole)
+    return f"{text},{cents:02d}\N{NO-BREAK SPACE}{'€' if currency == 'eur' else currency.upper()}"
+
 
 PATH = re.compile(r"/c/pay/([^/]+)")
 

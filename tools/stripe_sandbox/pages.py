@@ -8,12 +8,12 @@ from urllib.parse import unquote
 
 from . import checkout_page
 from .cards import TEST_CARDS
+from .checkout_page import STATIC, spanish_money, template
 from .context import Context
 from .errors import ApiError
 from .http import Request, Response
 from .resources import checkout_completion, payment_confirmation, setup_confirmation, three_d_secure
 from .store import Store
-from .templates import STATIC, spanish_money, template
 
 # These files are modules for the linter and the editor. The browser gets them as one script inside
 # a function: `Stripe` is its only global, and exists as soon as the script has run.

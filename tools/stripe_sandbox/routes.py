@@ -20,7 +20,7 @@ from .resources import (
     payment_intents,
     payment_methods,
     refunds,
-    setup_attempts,
+    setup_confirmation,
     setup_intents,
     webhook_endpoints,
 )
@@ -140,7 +140,7 @@ ROUTES = (
     _route(f"POST {SETUPS}/:id/cancel", setup_intents.cancel, "SetupIntentCancelParams"),
     _route(
         "GET /v1/setup_attempts",
-        setup_attempts.list_all,
+        setup_confirmation.list_attempts,
         "SetupAttemptListParams",
         LIST | {"setup_intent"},
     ),

@@ -50,7 +50,7 @@ def _fail_refund(ctx: Context, content: dict[str, Any], id: str) -> dict[str, An
     refund = ctx.require("refund", id)
     if content.get("status") != "failed" or refund["status"] == "failed":
         raise invalid_params("A refund that has not failed can be set to failed.", "status")
-    refunds.fail(ctx, refund, "lost_or_stolen_card")
+    refunds.fail(ctx, refund)
     return refund
 
 

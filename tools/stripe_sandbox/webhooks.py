@@ -13,9 +13,12 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from . import scheduled_work
+from .context import Context
 from .ids import random_text
+from .resources import checkout_completion, payment_confirmation, refunds, settlement
 from .store import Delivery, Store
+
+SETTLE = {"payment_intent": payment_confirmation.settle, "refund": refunds.settle}
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +106,7 @@ class Deliverer:
             self._wake.wait(self._seconds_to_wait())
             self._wake.clear()
             try:
-                scheduled_work.run(self.store)
+                _run_due_work(self.store)
                 self._send_due()
             except Exception:
                 # The thread must go on after any error. The next round tries again.
@@ -194,3 +197,33 @@ class Deliverer:
             return error.code
         except (OSError, ValueError, urllib.error.URLError):
             return None
+
+
+def _run_due_work(store: Store) -> None:
+    """Do all work that is due. Each object has a transaction of its own."""
+    _settle_payments_and_refunds(store)
+    _expire_sessions(store)
+
+
+def _settle_payments_and_refunds(store: Store) -> None:
+    for kind, settle in SETTLE.items():
+        with store.reading() as tx:
+            ids = settlement.due_ids(tx, kind)
+        for id in ids:
+            with store.writing() as tx:
+                ctx = Context(tx, base_url="")
+                if settlement.claim(ctx, id):
+                    settle(ctx, ctx.require(kind, id))
+
+
+def _expire_sessions(store: Store) -> None:
+    overdue = [("$.status =", "open"), ("$.expires_at <=", int(time.time()))]
+    with store.reading() as tx:
+        ids = [session["id"] for session in tx.find("checkout.session", where=overdue)]
+    for id in ids:
+        with store.writing() as tx:
+            ctx = Context(tx, base_url="")
+            # A request may have completed or removed the session in the meantime.
+            session = tx.get("checkout.session", id)
+            if session is not None and session["status"] == "open":
+                checkout_completion.expire(ctx, session)

@@ -32,7 +32,7 @@ GUARDED = frozenset({"catalogue.export_catalogue", "classroom.check_moodle"})
 _BEING_SET_UP = "authenticator_being_set_up"
 
 
-def must_have(user: User) -> bool:
+def needs_second_factor(user: User) -> bool:
     """Whether this member of staff needs a second factor to work in the admin."""
     if not settings.REQUIRE_SECOND_FACTOR:
         return False
@@ -63,7 +63,7 @@ def is_missing(request: HttpRequest) -> bool:
     if is_given(request):
         return False
     user = cast(User, request.user)
-    return must_have(user) or authenticator_of(user) is not None
+    return needs_second_factor(user) or authenticator_of(user) is not None
 
 
 def give(request: HttpRequest, code: str) -> bool:

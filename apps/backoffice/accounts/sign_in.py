@@ -109,7 +109,7 @@ def is_slowed(username: str) -> bool:
     return bool(OF_STRANGERS.seconds_until_free(username.casefold()))
 
 
-def take_attempt_back(request: HttpRequest, username: str) -> None:
+def uncount_attempt(request: HttpRequest, username: str) -> None:
     """Undo `count_attempt` after a right password, so that only wrong ones use the limits up."""
     for limit, key in _limits(request, username):
         limit.take_back(key)
@@ -133,7 +133,7 @@ def check_own_password(request: HttpRequest, password: str) -> None:
     count_attempt(request, name)
     if authenticate(request, username=name, password=password) is None:
         raise forms.ValidationError("Esta no es tu contraseña.")
-    take_attempt_back(request, name)
+    uncount_attempt(request, name)
 
 
 class StaffSignInForm(AdminAuthenticationForm):
@@ -169,7 +169,7 @@ class StaffSignInForm(AdminAuthenticationForm):
         if needs_code and not self._has_both(username, code):
             raise forms.ValidationError(SLOWED_TEXT, code="slowed")
         cleaned: dict[str, Any] = super().clean()
-        take_attempt_back(self.request, username)
+        uncount_attempt(self.request, username)
         return cleaned
 
     def _has_both(self, username: str, code: str) -> bool:

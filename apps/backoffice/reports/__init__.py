@@ -1,1 +1,1 @@
-"""The figures of a month for owner and accountant (docs/rules.md, "Reports")."""
+"""The figures of a period for owner and accountant (docs/rules.md, "Reports")."""

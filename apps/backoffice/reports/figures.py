@@ -1,16 +1,26 @@
-"""The figures of one month, in six queries. All amounts are cents."""
+"""The figures of one period, in six queries. All amounts are cents."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, Manager, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
-from apps.backoffice.reports.month import Month
 from apps.backoffice.today.batched_questions import Question, answers, cents_of
 from apps.core.dates import today
+from apps.core.period import Period
+from apps.orders.ledger.money_by_period import (
+    by_stripe,
+    in_euros,
+    payments_in,
+    refunds_at_stripe,
+    refunds_by_other_means,
+    refunds_of_transfers,
+    refunds_sent_back,
+    unmatched_in,
+)
 from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
-from apps.orders.models.statuses import EVER_PAID, WITHOUT_PROVIDER
+from apps.orders.models.statuses import EVER_PAID
 from apps.payments.models import BalanceEntry, Payout
 from apps.pricing.payment_type import PaymentType
 
@@ -48,11 +58,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Figures:
-    """The money that moved in the month, and what was sold in it.
+    """The money that moved in the period, and what was sold in it.
 
     A payment counts at its success, a refund at its request, a dispute when the bank took the money
     and when it was won, an order at its first payment. A refund that the bank sent back stays in
-    the month of its request, and is taken off in the month in which it came back.
+    the period of its request, and is taken off in the period in which it came back.
     """
 
     stripe: Row
@@ -104,74 +114,19 @@ class Figures:
         return sum(payout.amount_cents for payout in self.payouts)
 
 
-def payments_in(month: Month) -> QuerySet[Payment]:
-    """The month's payments of orders, in the form that the index `payment_by_success` answers."""
-    return Payment.objects.filter(
-        status=Payment.Status.SUCCEEDED, currency="eur", order__isnull=False,
-        succeeded_at__gte=month.start, succeeded_at__lt=month.end,
-    )  # fmt: skip
-
-
-def unmatched_in(month: Month) -> QuerySet[Payment]:
-    """The month's payments of this shop at Stripe that match no order: it has their money, too."""
-    return Payment.objects.filter(
-        by_stripe(), status=Payment.Status.SUCCEEDED, currency="eur", order=None,
-        of_other_shop=False, succeeded_at__gte=month.start, succeeded_at__lt=month.end,
-    )  # fmt: skip
-
-
-def by_stripe(path: str = "") -> Q:
-    """The filter for payments at Stripe. `path` leads to the payment: "payment__"."""
-    return ~Q(**{f"{path}kind__in": WITHOUT_PROVIDER})
-
-
-def in_euros(rows: Manager[Any]) -> QuerySet[Any]:
-    """These refunds or disputes, if their payment is in euros. Only euros are added up."""
-    return rows.filter(payment__currency="eur")
-
-
-def refunds_at_stripe(month: Month) -> QuerySet[Refund]:
-    """Refunds that Stripe made in the month, also those that a bank has sent back since."""
-    return in_euros(Refund.objects).filter(
-        ~Q(status=Refund.Status.FAILED, reference=""), by_stripe("payment__"),
-        created_at__gte=month.start, created_at__lt=month.end,
-    )  # fmt: skip
-
-
-def refunds_sent_back(month: Month) -> QuerySet[Refund]:
-    """Refunds whose money came back to the balance at Stripe in the month."""
-    return in_euros(Refund.objects).filter(
-        by_stripe("payment__"), sent_back_at__gte=month.start, sent_back_at__lt=month.end
-    )
-
-
-def refunds_of_transfers(month: Month) -> QuerySet[Refund]:
-    """Refunds of payments without Stripe."""
-    return in_euros(Refund.objects).filter(
-        ~Q(status=Refund.Status.FAILED), ~by_stripe("payment__"),
-        created_at__gte=month.start, created_at__lt=month.end,
-    )  # fmt: skip
-
-
-def refunds_by_other_means(month: Month) -> QuerySet[Refund]:
-    """Refunds that a bank sent back and that staff paid in the month, such as by transfer."""
-    return in_euros(Refund.objects).filter(
-        by_stripe("payment__"), status=Refund.Status.OUTSIDE,
-        settled_at__gte=month.start, settled_at__lt=month.end,
-    )  # fmt: skip
-
-
-def payouts_in(month: Month) -> QuerySet[Payout]:
-    """The month's payouts in euros that did not fail."""
+def payouts_in(period: Period) -> QuerySet[Payout]:
+    """The period's payouts in euros that did not fail."""
     return (
-        Payout.objects.filter(currency="eur", created_at__gte=month.start, created_at__lt=month.end)
+        Payout.objects.filter(
+            currency="eur", created_at__gte=period.start, created_at__lt=period.end
+        )
         .exclude(status__in=PAYOUTS_WITHOUT_MONEY)
         .order_by("created_at")
     )
 
 
-def figures_of(month: Month) -> Figures:
-    sums = iter(answers(_questions(month)))
+def figures_of(period: Period) -> Figures:
+    sums = iter(answers(_questions(period)))
 
     def row(label: str) -> Row:
         cents = cents_of(next(sums))
@@ -185,9 +140,9 @@ def figures_of(month: Month) -> Figures:
     foreign_count = sum(next(sums) for _ in range(3))
     due, overdue = row("Por cobrar"), row("Vencidos sin cobrar")
     funnel = _funnel([next(sums) for _ in range(3)])
-    subjects, degrees = _sold(month)
-    payment_types, codes = _orders(month)
-    balance = _Balance(month)
+    subjects, degrees = _sold(period)
+    payment_types, codes = _orders(period)
+    balance = _Balance(period)
     return Figures(
         stripe=stripe,
         elsewhere=elsewhere,
@@ -200,7 +155,7 @@ def figures_of(month: Month) -> Figures:
         due=due,
         overdue=overdue,
         funnel=funnel,
-        discounts=_discounts(month),
+        discounts=_discounts(period),
         subjects=subjects,
         degrees=degrees,
         payment_types=payment_types,
@@ -211,38 +166,36 @@ def figures_of(month: Month) -> Figures:
             Comparison("Disputas", won - disputed, balance.amount(DISPUTES)),
         ],
         other_cents=balance.other,
-        payouts=list(payouts_in(month)),
+        payouts=list(payouts_in(period)),
     )
 
 
-def _questions(month: Month) -> list[Question]:
-    paid = payments_in(month)
-    unpaid = Instalment.objects.unpaid().filter(
-        due_on__gte=month.first, due_on__lt=month.next.first
-    )
+def _questions(period: Period) -> list[Question]:
+    paid = payments_in(period)
+    unpaid = Instalment.objects.unpaid().filter(due_on__gte=period.first, due_on__lte=period.last)
     # The index by state and date answers a question about all states, too.
     created = Order.objects.filter(
-        status__in=Order.Status.values, created_at__gte=month.start, created_at__lt=month.end
+        status__in=Order.Status.values, created_at__gte=period.start, created_at__lt=period.end
     )
     opened = created.filter(Exists(Payment.objects.filter(order=OuterRef("pk"))))
     disputes = in_euros(Dispute.objects).filter(
-        withdrawn_at__gte=month.start, withdrawn_at__lt=month.end
+        withdrawn_at__gte=period.start, withdrawn_at__lt=period.end
     )
     won = in_euros(Dispute.objects).filter(
         status=Dispute.Status.WON, withdrawn_at__isnull=False,
-        closed_at__gte=month.start, closed_at__lt=month.end,
+        closed_at__gte=period.start, closed_at__lt=period.end,
     )  # fmt: skip
-    counted = [paid.filter(by_stripe()), paid.exclude(by_stripe()), unmatched_in(month)]
+    counted = [paid.filter(by_stripe()), paid.exclude(by_stripe()), unmatched_in(period)]
     unpaid_parts = [unpaid, unpaid.filter(due_on__lt=today())]
     return [
         *_sum_and_count(counted),
-        Question(refunds_at_stripe(month), "SUM", "amount"),
-        Question(refunds_sent_back(month), "SUM", "amount"),
-        Question(refunds_of_transfers(month), "SUM", "amount"),
-        Question(refunds_by_other_means(month), "SUM", "amount"),
+        Question(refunds_at_stripe(period), "SUM", "amount"),
+        Question(refunds_sent_back(period), "SUM", "amount"),
+        Question(refunds_of_transfers(period), "SUM", "amount"),
+        Question(refunds_by_other_means(period), "SUM", "amount"),
         Question(disputes, "SUM", "amount"),
         Question(won, "SUM", "amount"),
-        *(Question(rows) for rows in _in_other_currencies(month)),
+        *(Question(rows) for rows in _in_other_currencies(period)),
         *_sum_and_count(unpaid_parts),
         Question(created),
         Question(opened),
@@ -250,8 +203,8 @@ def _questions(month: Month) -> list[Question]:
     ]
 
 
-def _in_other_currencies(month: Month) -> Iterator[QuerySet[Any]]:
-    """The month's payments, refunds and disputes that are not in euros."""
+def _in_other_currencies(period: Period) -> Iterator[QuerySet[Any]]:
+    """The period's payments, refunds and disputes that are not in euros."""
     for rows, moment, currency in (
         (
             Payment.objects.filter(status=Payment.Status.SUCCEEDED, of_other_shop=False),
@@ -261,7 +214,7 @@ def _in_other_currencies(month: Month) -> Iterator[QuerySet[Any]]:
         (Refund.objects.money_back(), "created_at", "payment__currency"),
         (Dispute.objects.all(), "withdrawn_at", "payment__currency"),
     ):
-        within = Q(**{f"{moment}__gte": month.start, f"{moment}__lt": month.end})
+        within = Q(**{f"{moment}__gte": period.start, f"{moment}__lt": period.end})
         yield rows.filter(within, ~Q(**{currency: "eur"}))
 
 
@@ -282,9 +235,9 @@ def _funnel(counts: list[int]) -> list[Row]:
     ]
 
 
-def _discounts(month: Month) -> list[Row]:
+def _discounts(period: Period) -> list[Row]:
     rows = (
-        OrderDiscount.objects.filter(_paid_in(month, "order__"))
+        OrderDiscount.objects.filter(_paid_in(period, "order__"))
         .values("name")
         .annotate(orders=Count("pk"), sum=Sum("amount"))
         .order_by("name")
@@ -292,11 +245,11 @@ def _discounts(month: Month) -> list[Row]:
     return _largest_first(Row(row["name"], row["orders"], cents_of(row["sum"])) for row in rows)
 
 
-def _sold(month: Month) -> tuple[list[Row], list[Row]]:
+def _sold(period: Period) -> tuple[list[Row], list[Row]]:
     """The sales by subject and by degree, at the prices of the order lines."""
     names = ("subject_name", "degree_name", "university_name")
     rows = (
-        OrderLine.objects.filter(_paid_in(month, "order__"))
+        OrderLine.objects.filter(_paid_in(period, "order__"))
         .values(*names)
         .annotate(lines=Count("pk"), sum=Sum("price"))
         .order_by(*names)
@@ -315,10 +268,10 @@ def _sold(month: Month) -> tuple[list[Row], list[Row]]:
     return _largest_first(subjects), _largest_first(of_degrees)
 
 
-def _orders(month: Month) -> tuple[list[Row], list[Row]]:
+def _orders(period: Period) -> tuple[list[Row], list[Row]]:
     """The orders by payment type, and those with a promo code by code."""
     rows = (
-        Order.objects.filter(_paid_in(month))
+        Order.objects.filter(_paid_in(period))
         .values("payment_type", "promo_code__code")
         .annotate(orders=Count("pk"), sum=Sum("total_amount"))
         .order_by("payment_type", "promo_code__code")
@@ -338,8 +291,8 @@ def _add(rows: dict[str, Row], label: str, count: int, cents: int) -> None:
     rows[label] = Row(label, before.count + count, before.cents + cents)
 
 
-def _paid_in(month: Month, prefix: str = "") -> Q:
-    return Q(**{f"{prefix}paid_at__gte": month.start, f"{prefix}paid_at__lt": month.end})
+def _paid_in(period: Period, prefix: str = "") -> Q:
+    return Q(**{f"{prefix}paid_at__gte": period.start, f"{prefix}paid_at__lt": period.end})
 
 
 def _largest_first(rows: Iterable[Row]) -> list[Row]:
@@ -347,15 +300,15 @@ def _largest_first(rows: Iterable[Row]) -> list[Row]:
 
 
 class _Balance:
-    """Stripe's movements of a month, summed by kind in one query."""
+    """Stripe's movements of a period, summed by kind in one query."""
 
-    def __init__(self, month: Month) -> None:
+    def __init__(self, period: Period) -> None:
         rows = (
             BalanceEntry.objects.filter(
                 currency="eur",
                 of_other_shop=False,
-                created_at__gte=month.start,
-                created_at__lt=month.end,
+                created_at__gte=period.start,
+                created_at__lt=period.end,
             )
             .order_by("kind")
             .values_list("kind")

@@ -1,25 +1,24 @@
-"""The month's movements for the accountant: one line for each change of money, as CSV or XLSX."""
+"""The period's movements for the accountant: one line for each change of money, as CSV or XLSX."""
 
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
-from apps.backoffice.reports.figures import (
-    PAYOUTS,
+from apps.backoffice.reports.figures import PAYOUTS, payouts_in
+from apps.core.money import to_cents, to_euros
+from apps.core.period import Period
+from apps.orders.ledger.money_by_period import (
     by_stripe,
+    movements_in,
     payments_in,
-    payouts_in,
     refunds_by_other_means,
     refunds_of_transfers,
+    unmatched_in,
 )
-from apps.backoffice.reports.month import Month
-from apps.core.money import to_cents, to_euros
-from apps.core.staff.spreadsheets import as_text
-from apps.orders.models import Payment
+from apps.orders.models import Payment, Refund
 from apps.payments.models import BalanceEntry
 
 HEADINGS = (
@@ -41,32 +40,38 @@ KINDS = {
     "payout": "Ingreso en el banco",
     "payout_reversal": "Ingreso que el banco no aceptó",
 }
-EURO_FORMAT = '#,##0.00 "€"'
 BATCH = 500
+# A file of so many movements is written in about 10 seconds.
+MOST_ROWS = 50_000
 
 Cells = Sequence[Any]
+# Title, headings and rows.
+Sheet = tuple[str, Sequence[str], Iterable[Cells]]
 
 
-def movements(month: Month) -> Iterator[Cells]:
+def movements(period: Period) -> Iterator[Cells]:
     """Stripe's movements, then payments and refunds without Stripe, then the totals.
 
     Money is a Decimal in euros, all other cells are text. The totals leave out what went to the
-    bank, so that they are what the month earned.
+    bank, so that they are what the period earned.
     """
     total = [Decimal(0)] * 3
-    for kind, cells in (*_of_stripe(month), *_elsewhere(month)):
+    for kind, cells in (*_of_stripe(period), *_elsewhere(period)):
         yield cells
         if kind not in PAYOUTS:
             total = [sum_ + cell for sum_, cell in zip(total, cells[5:8], strict=True)]
     yield ("", "Total sin ingresos en el banco", "", "", "", *total, "", "")
 
 
-def _of_stripe(month: Month) -> Iterator[tuple[str, Cells]]:
-    entries = BalanceEntry.objects.filter(
+def _entries(period: Period) -> QuerySet[BalanceEntry]:
+    return BalanceEntry.objects.filter(
         currency="eur", of_other_shop=False,
-        created_at__gte=month.start, created_at__lt=month.end,
+        created_at__gte=period.start, created_at__lt=period.end,
     )  # fmt: skip
-    found = list(entries.select_related("payout").order_by("created_at", "pk"))
+
+
+def _of_stripe(period: Period) -> Iterator[tuple[str, Cells]]:
+    found = list(_entries(period).select_related("payout").order_by("created_at", "pk"))
     orders = _orders_of([entry.payment_reference for entry in found])
     for entry in found:
         yield (
@@ -98,16 +103,20 @@ def _orders_of(references: list[str]) -> dict[str, str]:
     }
 
 
-def _elsewhere(month: Month) -> Iterator[tuple[str, Cells]]:
-    payments = payments_in(month).exclude(by_stripe()).filter(amount__gt=0)
+def _elsewhere(period: Period) -> Iterator[tuple[str, Cells]]:
+    payments = payments_in(period).exclude(by_stripe()).filter(amount__gt=0)
     for payment in payments.order_by("succeeded_at", "pk"):
-        yield _line(payment.succeeded_at, "Cobro sin Stripe", payment, to_cents(payment.amount))
+        is_credit = payment.kind == Payment.Kind.CREDIT
+        label = "Cambio, pagado con otro pedido" if is_credit else "Cobro sin Stripe"
+        yield _line(payment.succeeded_at, label, payment, to_cents(payment.amount))
     for refunds, moment in (
-        (refunds_of_transfers(month), "created_at"), (refunds_by_other_means(month), "settled_at")
+        (refunds_of_transfers(period), "created_at"), (refunds_by_other_means(period), "settled_at")
     ):  # fmt: skip
         for refund in refunds.select_related("payment").order_by(moment, "pk"):
             at, cents = getattr(refund, moment), -refund.amount_cents
-            yield _line(at, "Devolución sin Stripe", refund.payment, cents)
+            is_credit = refund.status == Refund.Status.CREDITED
+            label = "Cambio, paga otro pedido" if is_credit else "Devolución sin Stripe"
+            yield _line(at, label, refund.payment, cents)
 
 
 def _line(at: Any, label: str, payment: Payment, cents: int) -> tuple[str, Cells]:
@@ -119,9 +128,9 @@ def _line(at: Any, label: str, payment: Payment, cents: int) -> tuple[str, Cells
     return "elsewhere", cells
 
 
-def payouts(month: Month) -> Iterator[Cells]:
-    """The month's payouts beside the sum of the movements that each consists of."""
-    made = payouts_in(month)
+def payouts(period: Period) -> Iterator[Cells]:
+    """The period's payouts beside the sum of the movements that each consists of."""
+    made = payouts_in(period)
     # A payout that the bank sent back is a part of the next one.
     parts = dict(
         BalanceEntry.objects.filter(payout__in=made.order_by())
@@ -143,36 +152,18 @@ def payouts(month: Month) -> Iterator[Cells]:
         )
 
 
-def as_workbook(month: Month) -> bytes:
-    """Both tables as XLSX. Money is a number, so that a spreadsheet adds it up."""
-    # Imported here because openpyxl takes 5 MB of each process that imports it.
-    from openpyxl import Workbook
-
-    book = Workbook(write_only=True)
-    for title, headings, rows in (
-        ("Movimientos", HEADINGS, movements(month)),
-        ("Ingresos", PAYOUT_HEADINGS, payouts(month)),
-    ):
-        sheet: Any = book.create_sheet(title)
-        sheet.freeze_panes = "A2"
-        sheet.append(headings)
-        for row in rows:
-            sheet.append([_cell(sheet, value) for value in row])
-    file = io.BytesIO()
-    book.save(file)
-    return file.getvalue()
+def sheets_of(period: Period) -> tuple[Sheet, ...]:
+    """Both tables. Money is a number, so that a spreadsheet adds it up."""
+    return (
+        ("Movimientos", HEADINGS, movements(period)),
+        ("Ingresos", PAYOUT_HEADINGS, payouts(period)),
+    )
 
 
-def _cell(sheet: Any, value: Any) -> Any:
-    """A number with the format of euros, or a text that no spreadsheet runs as a formula."""
-    if not isinstance(value, Decimal):
-        return as_text(value)
-    from openpyxl.cell import WriteOnlyCell
-
-    # openpyxl writes a Decimal exactly; its types lack it.
-    cell = WriteOnlyCell(sheet, value=cast(Any, value))
-    cell.number_format = EURO_FORMAT
-    return cell
+def is_too_long(period: Period) -> bool:
+    """Whether the period has more movements than a table or a file may be made of."""
+    counted = (_entries(period), unmatched_in(period), *(rows for rows, *_ in movements_in(period)))
+    return any(rows.order_by()[: MOST_ROWS + 1].count() > MOST_ROWS for rows in counted)
 
 
 def _moment(at: Any) -> str:

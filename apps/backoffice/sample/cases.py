@@ -16,13 +16,13 @@ from apps.backoffice.sample.clock import Tell, clock_at, days_before
 from apps.backoffice.sample.shop import Cart, SampleShop
 from apps.classroom.models import Provisioning
 from apps.core.models import Mail
-from apps.core.money import to_cents
 from apps.leads.models import Withdrawal
 from apps.leads.withdrawal.services import record_withdrawal
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.by_staff.actions import add_note
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.ledger.history import attend_flags
+from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.refused_cards import count_refused_card
 from apps.orders.models import CART_LIFE, Order, ReferralReward
 from apps.orders.models.statuses import DisputeStatus
@@ -122,20 +122,29 @@ def plan(shop: SampleShop, at: datetime, *, declines: int = 0, by_hand: bool = F
 
 
 def refund(shop: SampleShop, at: datetime, *, days: int, why: str, **how: Any) -> Order:
-    """A refund of everything, so many days after the purchase."""
+    """A refund of everything, so many days after the purchase, which has an invoice."""
     order = shop.buy(at, **how)
+    shop.invoice(order, at + timedelta(minutes=10))
     shop.refund(order, at + days * ONE_DAY, why)
     return order
 
 
 def refund_of_one_line(shop: SampleShop, at: datetime) -> None:
-    """The last line, with its share of the discounts."""
+    """The last line, with its share of the discounts. The order has an invoice."""
     order = shop.buy(at, ("Derecho", 0, 3))
-    lines = list(order.lines.order_by("pk"))
-    priced = sum(to_cents(line.price) for line in lines)
-    cents = order.total_cents * to_cents(lines[-1].price) // priced
-    line_ids = frozenset({lines[-1].pk})
-    shop.refund(order, at + 3 * ONE_DAY, "Se equivocó de asignatura", cents, line_ids=line_ids)
+    shop.invoice(order, at + timedelta(minutes=10))
+    last = order_money(order).lines[-1]
+    line_ids = frozenset({last.line.pk})
+    shop.refund(order, at + 3 * ONE_DAY, "Se equivocó de asignatura", last.left, line_ids=line_ids)
+
+
+def wrong_recipient(shop: SampleShop, at: datetime) -> None:
+    """The buyer wants the invoice for a company, and tells staff two days later."""
+    order = shop.buy(at, ("Marketing", 2, 2))
+    wrong = shop.invoice(order, at + timedelta(minutes=10))
+    shop.correct_recipient(
+        wrong, at + 2 * ONE_DAY, name="Formación del Puerto, S. L.", tax_id="B12345674"
+    )
 
 
 def paid_twice(shop: SampleShop, at: datetime) -> Order:
@@ -188,9 +197,7 @@ def withdrawal(shop: SampleShop, at: datetime) -> Withdrawal:
 def refunded_withdrawal(shop: SampleShop, at: datetime) -> None:
     case = withdrawal(shop, at)
     assert case.order is not None  # noqa: S101  (its number is in the statement)
-    [made] = shop.refund(case.order, at + 8 * ONE_DAY, "Desistimiento dentro de plazo")
-    case.status, case.resolved_at = Withdrawal.Status.REFUNDED, made.created_at
-    case.save(update_fields=["status", "resolved_at"])
+    shop.refund(case.order, at + 8 * ONE_DAY, "Desistimiento dentro de plazo")
 
 
 def erasure_request(shop: SampleShop, at: datetime) -> None:
@@ -255,6 +262,7 @@ CASES: tuple[tuple[Tell, tuple[int, ...]], ...] = (
     (canceled_plan, (105,)),
     (refund_of_everything, (230, 125, 70, 43, 13)),
     (refund_of_one_line, (180, 98, 27, 6)),
+    (wrong_recipient, (150, 20)),
     (paid_twice, (10,)),
     (paid_twice_and_refunded, (160,)),
     (payment_without_order, (2,)),

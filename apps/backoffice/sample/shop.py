@@ -25,6 +25,9 @@ from apps.classroom.provisioning import provision
 from apps.classroom.sync import sync_classroom
 from apps.core.models import Mail
 from apps.core.money import to_cents
+from apps.invoices.billing import correct_recipient, give_details
+from apps.invoices.issue import bring_up_to_date
+from apps.invoices.models import Invoice, PendingInvoice
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.gifts.details import GiftDetails
@@ -55,6 +58,8 @@ from apps.students.models import Consent, Student
 REFERENCE = "ejemplo"
 CARD = "Visa terminada en 4242"
 CHARGED_AT = (6, 10)
+# The letter of a Spanish NIF, by the remainder of its number divided by 23.
+NIF_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 # Of a degree: the first subject, and how many; 0 for one lesson of that subject.
 Cart = tuple[str, int, int]
 
@@ -135,6 +140,27 @@ class SampleShop:
             for change in AccessChange.objects.filter(order_id=order.pk, status=AccessChange.OPEN):
                 sync_classroom.func(change_id=change.pk)
 
+    def invoice(self, order: Order, at: datetime, **changes: str) -> Invoice:
+        """The buyer asks for an invoice and gets it. `changes` are details that are wrong."""
+        number = 10_000_000 + 7_919 * order.pk
+        details = {
+            "name": order.student.full_name,
+            "tax_id": f"{number}{NIF_LETTERS[number % 23]}",
+            "address": f"Calle de la Academia {order.pk}",
+            "postal_code": "28004",
+            "city": "Madrid",
+            "country": "ES",
+        }
+        with clock_at(at):
+            give_details(order, {**details, **changes})
+            [invoice] = bring_up_to_date(order.pk)
+        return invoice
+
+    def correct_recipient(self, wrong: Invoice, at: datetime, **changes: str) -> None:
+        """The clerk issues the invoice that replaces one with a wrong recipient."""
+        with clock_at(at):
+            correct_recipient(wrong, {**(wrong.recipient or {}), **changes})
+
     def run_plan(self, order: Order, *, declines: int = 0, by_hand: bool = False) -> None:
         """Announce and charge the instalments that are due until now.
 
@@ -197,6 +223,9 @@ class SampleShop:
             with clock_at(at + timedelta(seconds=5)):
                 record_refunds(payment_id=row.payment_id, reports=[report], provider=PROVIDER)
         self.work(order, at + timedelta(seconds=9))
+        if PendingInvoice.objects.filter(order=order).exists():
+            with clock_at(at + timedelta(seconds=10)):
+                bring_up_to_date(order.pk)
         order.refresh_from_db()
         return refunds
 

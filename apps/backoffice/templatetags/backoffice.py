@@ -17,10 +17,12 @@ from apps.backoffice.previews import PREVIEWS
 from apps.core.staff.admin_base import NOTHING
 
 register = template.Library()
-# A cell whose text ends in an e-mail address or is an id of Stripe: wider than many columns.
-_ADDRESS = re.compile(r"(@|>[a-z]{2,3}_)[^<>\s]+(&gt;)?</")
+# A cell with an e-mail address, which is never broken, or with an id of Stripe, which may be.
+_ADDRESS = re.compile(r"@[^<>\s]+(&gt;)?</")
+_CODE = re.compile(r">[a-z]{2,3}_[^<>\s]+</")
 # The end of a cell whose text is a day, a moment or an amount of money, which wraps badly.
 _WHOLE = re.compile(r">(\d{2}/\d{2}/\d{4}( \d{2}:\d{2})?|-?[\d.]+,\d{2}\s€)</")
+_AMOUNT = re.compile(r"[>−-][\d.]+,\d{2}\s€</")
 
 
 @register.filter
@@ -28,8 +30,8 @@ def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iter
     """The cells of a row, each with its column's name in `data-label`.
 
     On a phone the style sheet shows a row as lines of label and value. Cells without a value are
-    marked, because they are left out there. Those whose text must not wrap, or may break
-    anywhere as an address does, are marked too.
+    marked, because they are left out there. Amounts, and texts that must not wrap or that may
+    break anywhere, are marked too.
     """
     labels = [str(header["text"]) for header in headers]
     for position, cell in enumerate(cells):
@@ -40,8 +42,19 @@ def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iter
         name, rest = cell[:3], SafeString(cell[3:])
         mark = " data-empty" if f">{NOTHING}</" in cell else ""
         mark = " data-whole" if _WHOLE.search(cell) else mark
+        mark = " data-amount data-whole" if _AMOUNT.search(cell) else mark
+        mark = " data-code" if _CODE.search(cell) else mark
         mark = " data-address" if _ADDRESS.search(cell) else mark
         yield format_html('{}{} data-label="{}"{}', SafeString(name), SafeString(mark), label, rest)
+
+
+@register.filter
+def with_amounts(headers: list[dict[str, Any]], rows: list[Any]) -> Iterator[dict[str, Any]]:
+    """The headers of the columns, with `is_amount` for those that hold amounts of money."""
+    cells = [list(row) for row in rows]
+    for position, header in enumerate(headers):
+        column = (row[position] for row in cells if position < len(row))
+        yield {**header, "is_amount": any(_AMOUNT.search(cell) for cell in column)}
 
 
 @register.filter

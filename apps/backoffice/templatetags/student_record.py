@@ -14,7 +14,7 @@ from apps.core.identity import email_identity
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
 from apps.leads.models import Lead
-from apps.orders.admin_pages.order_page import state_of
+from apps.orders.admin_pages.order_head import State, state_of
 from apps.orders.models import Order, Payment
 from apps.students.models import SignIn, Student
 from apps.students.student_buttons import BlockForm
@@ -28,7 +28,7 @@ SHOWN = 20
 class Record:
     """The rows of one student. A kind that the user may not see is empty."""
 
-    orders: list[tuple[Order, str]]
+    orders: list[tuple[Order, State]]
     paid: Any
     enrolments: list[Enrolment]
     account: Account | None
@@ -40,7 +40,7 @@ class Record:
     former_emails: list[str]
     block_form: BlockForm
     merge_form: OtherStudentForm
-    # Names one click, so that a second one does nothing.
+    # The id of one click on a button: the same click sent twice works once.
     form_key: UUID
 
 
@@ -70,7 +70,7 @@ def student_record(student: Student, user: Any) -> Record:
     )
 
 
-def _orders(student: Student) -> list[tuple[Order, str]]:
+def _orders(student: Student) -> list[tuple[Order, State]]:
     orders = Order.objects.filter(student=student).select_related("by_staff")
     return [(order, state_of(order)) for order in orders.order_by("-created_at")[:SHOWN]]
 

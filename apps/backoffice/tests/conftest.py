@@ -1,8 +1,7 @@
 import pytest
 from django.contrib.auth import get_user_model
-from django.utils import timezone
 
-from apps.core.staff.fresh_password import GIVEN_AT
+from tests.helpers.admin import confirm_password
 
 
 @pytest.fixture
@@ -17,7 +16,5 @@ def owner(client):
     """The client of a superuser who has just given her password."""
     user = get_user_model().objects.create_superuser("eva", password="una clave muy larga")
     client.force_login(user)
-    session = client.session
-    session[GIVEN_AT] = timezone.now().isoformat()
-    session.save()
+    confirm_password(client)
     return client

@@ -5,17 +5,19 @@ from decimal import Decimal
 import pytest
 import time_machine
 from django.contrib import admin
+from django.urls import reverse
 from django.utils import timezone
 
-from apps.catalogue.models import Lesson
+from apps.catalogue.models import Lesson, Subject
 from apps.core.models import (
     SiteSettings,
 )
+from apps.leads.models import Lead
 from apps.orders.models import (
     Order,
 )
 from apps.pages.models import Faq
-from apps.pricing.models import PromoCode
+from apps.pricing.models import PromoBatch, PromoCode
 from tests.helpers.admin import admin_url, count_queries
 from tests.helpers.factories import make_subject
 from tests.helpers.one_of_everything import add_rows_to, make_one_of_everything
@@ -174,3 +176,25 @@ def test_row_number_that_no_database_stores_is_refused_in_a_saved_list(client, n
 def test_chosen_row_that_no_database_stores_is_refused(client, model, field, number):
     assert client.post(admin_url(model, "add"), {field: number}).status_code == 400
     assert client.post(admin_url(model, "add"), {field: ["", "1"]}).status_code == 200
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize("number", ["9" * 25, str(2**63), "x"])
+def test_row_that_no_database_stores_is_refused_in_every_form_of_its_own(client, number):
+    """These forms are not Django's forms of a row."""
+    order = make_one_of_everything()
+    subject, lead = Subject.objects.first(), Lead.objects.first()
+    pages = {
+        reverse("admin:orders_order_nuevo"): "subjects",
+        reverse("admin:refund_order", args=[order.pk]): "lines",
+        reverse("admin:leads_lead_quote", args=[lead.pk]): "subjects",
+        reverse("admin:catalogue_subject_copy", args=[subject.pk]): "degree",
+        admin_url(PromoBatch, "add"): "degrees",
+    }
+    for address, field in pages.items():
+        page = client.post(address, {field: ["1", number]})
+        form = (
+            page.context["adminform"].form if "adminform" in page.context else page.context["form"]
+        )
+        assert page.status_code == 200, address
+        assert form.errors[field], address

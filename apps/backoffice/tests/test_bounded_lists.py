@@ -6,10 +6,13 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.core.models import StaffAction
 from apps.core.staff import admin_base
 from apps.core.staff.admin_base import BoundedPaginator
-from apps.core.staff.admin_search import MOST_LETTERS, SearchedList
+from apps.core.staff.admin_search import MOST_WORDS, SearchedList
+from apps.leads.models import Lead
 from apps.students.models import Student
+from tests.helpers.admin import admin_url, confirm_password
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
 
 pytestmark = pytest.mark.django_db
@@ -37,17 +40,56 @@ def test_a_pasted_text_is_searched_by_its_first_words(client, address):
     """A thousand words took 5 seconds and ended in an error."""
     client.force_login(User.objects.create_superuser("carla"))
     with CaptureQueriesContext(connection) as queries:
-        page = client.get(address.format("+".join(f"palabra{n}" for n in range(1000))))
+        page = client.get(address.format("+".join(f"p{n}" for n in range(1000))))
 
     assert page.status_code == 200
     text = "".join(query["sql"] for query in queries)
-    assert "palabra1" in text
-    assert f"palabra{MOST_LETTERS // len('palabra')}" not in text
+    assert f"p{MOST_WORDS - 1}" in text
+    assert f"p{MOST_WORDS}" not in text
 
 
 def test_every_list_cuts_what_it_searches_for(rf):
     assert {page.get_changelist(rf.get("/")) for page in admin.site._registry.values()} == {
         SearchedList
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "most", "left"), [("close", 2, 3), ("close", 3, 0), ("delete_selected", 2, 3)]
+)
+def test_no_action_takes_more_rows_than_its_list_has_counted(
+    client, monkeypatch, action, most, left
+):
+    """ "Select all" chooses every row of the list, which says "2000" of any larger number."""
+    client.force_login(User.objects.create_superuser("carla"))
+    of_action = "MOST_ASKED_ABOUT" if action == "delete_selected" else "MOST_COUNTED"
+    monkeypatch.setattr(admin_base, of_action, most)
+    leads = [Lead.objects.create(kind="contact", email=f"{n}@example.com") for n in range(3)]
+    sent = {"action": action, "_selected_action": leads[0].pk, "select_across": "1", "post": "yes"}
+
+    page = client.post(admin_url(Lead, "changelist"), sent, follow=True)
+
+    assert Lead.objects.filter(status="new").count() == left
+    assert StaffAction.objects.filter(kind__in=("action", "deleted")).exists() == (left == 0)
+    assert ("son más de 2." in page.text) == (left == 3)
+
+
+def test_exports_and_changes_of_the_whole_catalogue_have_no_limit(client, monkeypatch):
+    client.force_login(User.objects.create_superuser("carla"))
+    confirm_password(client)
+    monkeypatch.setattr(admin_base, "MOST_COUNTED", 2)
+    leads = [Lead.objects.create(kind="contact", email=f"{n}@example.com") for n in range(3)]
+    sent = {"action": "export_csv", "_selected_action": leads[0].pk, "select_across": "1"}
+
+    assert client.post(admin_url(Lead, "changelist"), sent).text.count("@example.com") == 3
+    without = {
+        model.__name__: page.on_whole_lists
+        for model, page in admin.site._registry.items()
+        if getattr(page, "on_whole_lists", ())
+    }
+    assert without == {
+        "Subject": ("change_prices", "expire_lessons", "open_lessons"),
+        "Lesson": ("change_prices", "expire", "reopen"),
     }
 
 

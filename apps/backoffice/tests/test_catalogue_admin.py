@@ -3,16 +3,13 @@
 from decimal import Decimal
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.urls import reverse
 
-from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
-from apps.classroom.models import Enrolment
 from apps.students.models import Student
-from tests.helpers.admin import admin_url
-from tests.helpers.factories import make_subject
+from tests.helpers.admin import admin_url, make_staff
+from tests.helpers.factories import enrol, make_subject
 from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
@@ -201,13 +198,10 @@ def test_lessons_of_a_semester_are_expired_and_opened_together(client):
 
 
 def test_refused_deletion_of_a_lesson_names_no_student(client):
-    create_groups()
-    eva = User.objects.create_user("eva", is_staff=True)
-    eva.groups.add(Group.objects.get(name="Contenido"))
-    client.force_login(eva)
+    make_staff("eva", group="Contenido", client=client)
     subject = make_subject("Álgebra", lessons=1)
     ana = Student.objects.create(email="ana@example.com")
-    Enrolment.objects.create(student=ana, lesson=subject.lessons.get(), subject=subject, order_id=1)
+    enrol(ana, subject, lesson=subject.lessons.get())
 
     form = subject_form(subject, **{"lessons-0-DELETE": "on"})
     page = client.post(admin_url(Subject, "change", subject.pk), form)

@@ -9,11 +9,10 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
-from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.models import Order, PromoUse
 from apps.pricing.models import PromoBatch, PromoCode
 from apps.students.models import Student
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -52,9 +51,7 @@ def test_fifty_codes_are_unique_unambiguous_restricted_and_downloaded(client):
     assert rows[1][0] in {code.code for code in codes}
     assert rows[1][1].endswith(f"/compra?codigo={rows[1][0]}")
     assert rows[1][2:] == ["12,50\N{NO-BREAK SPACE}€", "31/12/2026", "0", "1"]
-    session = client.session
-    del session[GIVEN_AT]
-    session.save()
+    forget_password(client)
     assert client.get(url)["Location"].startswith(reverse("admin:confirm_password"))
     assert LogEntry.objects.filter(change_message__startswith="Códigos descargados").exists()
 

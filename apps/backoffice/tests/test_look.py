@@ -49,7 +49,7 @@ def test_cell_without_a_value_is_marked(client):
     assert re.search(r"<td data-empty data-label=\"[^\"]+\" class=\"field-[^\"]+\">–</td>", page)
     assert f">{subject.name}</a>" in page
     # A price stays on one line.
-    assert re.search(r"<td data-whole data-label=\"Precio\"[^>]*>[\d.,]+\s€</td>", page)
+    assert re.search(r"<td data-amount data-whole data-label=\"Precio\"[^>]*>[\d.,]+\s€</td>", page)
 
 
 def test_editable_cells_name_their_column_and_row(client):
@@ -62,6 +62,15 @@ def test_fields_of_rows_have_labels(client):
     subject = make_subject("Álgebra")
     page = page_of(client, admin_url(type(subject), "change", subject.pk))
     assert '<label class="cell-label" for="id_lessons-0-title">Título</label>' in page
+
+
+def test_read_only_rows_offer_no_row_to_add(client):
+    """Django's script offers one wherever it finds this attribute, and a phone showed it."""
+    subject = make_subject("Álgebra")
+    page = page_of(client, admin_url(type(subject), "change", subject.pk))
+    parts = re.findall(r'<div class="js-inline-admin-formset[^>]* id="([^"]+)"([^>]*)>', page)
+    offers = {name: "data-inline-type" in rest for name, rest in parts}
+    assert offers == {"lessons-group": True, "price_changes-group": False}
 
 
 def test_saving_says_it_without_an_article(client):
@@ -125,9 +134,12 @@ def test_history_password_and_signed_out_pages_speak_our_spanish(client, carla):
     assert "Buscar en todo" not in pages["Volver a entrar"]
 
 
-def test_long_words_of_a_list_are_marked_because_they_may_break(client):
+def test_addresses_amounts_and_ids_of_a_list_are_marked_by_how_they_wrap(client):
     order = make_one_of_everything()
     page = page_of(client, reverse("admin:orders_order_changelist"))
-    assert re.search(rf"<td data-address data-label=\"Correo\"[^>]*>{order.email}</td>", page)
+    assert re.search(
+        rf"<th data-address data-label=\"Comprador\"[^>]*><a [^>]*>{order.email}<", page
+    )
+    assert re.search(r"<th scope=\"col\" data-amount[^>]*>\s*<a [^>]*>Total", page)
     page = page_of(client, reverse("admin:orders_payment_changelist"))
-    assert re.search(r"<th data-address data-label=\"Referencia\"[^>]*><a [^>]*>pi_", page)
+    assert re.search(r"<td data-code data-label=\"Referencia\"[^>]*>pi_", page)

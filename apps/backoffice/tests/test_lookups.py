@@ -4,10 +4,13 @@ from datetime import timedelta
 from itertools import cycle
 
 import pytest
+import time_machine
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import get_fields_from_path
+from django.contrib.auth.models import User
 from django.db.models import BooleanField, DateField
+from django.utils import timezone
 
 from apps.core.staff.admin_lookups import allowed_lookups
 from apps.leads.models import Withdrawal
@@ -70,41 +73,68 @@ def test_no_filter_reads_its_choices_from_the_list_s_own_table():
     assert not reading
 
 
-def test_lists_offer_months_that_an_index_finds():
+def test_lists_offer_ranges_of_days_that_an_index_finds():
     by_hierarchy = [m.__name__ for m, page in admin.site._registry.items() if page.date_hierarchy]
-    by_month = [
-        (model, chosen.by_month)
+    by_day = [
+        get_fields_from_path(model, chosen.by_day)[-1]
         for model, page in admin.site._registry.items()
         for chosen in page.list_filter
-        if hasattr(chosen, "by_month")
+        if hasattr(chosen, "by_day")
     ]
 
     assert not by_hierarchy
-    assert by_month
-    for model, field in by_month:
-        assert field in {index.fields[0] for index in model._meta.indexes if index.fields}, model
+    assert by_day
+    for field in by_day:
+        indexes = field.model._meta.indexes
+        assert field.name in {index.fields[0].lstrip("-") for index in indexes if index.fields}, (
+            field
+        )
 
 
 @pytest.mark.usefixtures("carla")
-@pytest.mark.parametrize("month", ["9999-12", "0000-00", "x", ""])
-def test_month_that_is_not_offered_changes_nothing(client, month):
+@pytest.mark.parametrize("day", ["9999-12-31", "0000-00-00", "x", "2026-11-24T10:00"])
+def test_what_is_no_day_is_refused_and_an_empty_one_is_no_filter(client, day):
     make_one_of_everything()
-    answer = client.get(admin_url(Withdrawal, "changelist"), {"mes": month})
-    assert answer.context["cl"].result_count == Withdrawal.objects.count() > 0
+    url = admin_url(Withdrawal, "changelist")
+    assert client.get(url, {"hasta": day})["Location"].endswith("?e=1")
+    for empty in ({"desde": "", "hasta": ""}, {"periodo": "siempre"}):
+        answer = client.get(url, empty)
+        assert answer.context["cl"].result_count == Withdrawal.objects.count() > 0
 
 
 @pytest.mark.usefixtures("carla")
 @pytest.mark.parametrize("model", [Instalment, Withdrawal])
-def test_month_lists_its_own_rows(client, model):
+def test_range_of_days_holds_its_first_and_its_last_day(client, model):
     """One field is a date, the other a moment."""
     make_one_of_everything()
-    field = {Instalment: "due_on", Withdrawal: "received_at"}[model]
-    day = getattr(model.objects.get(), field)
+    row = model.objects.get()
+    day = row.due_on if model is Instalment else timezone.localdate(row.received_at)
+    one = timedelta(days=1)
     shown = [
-        client.get(admin_url(model, "changelist"), {"mes": f"{month:%Y-%m}"})
-        for month in (day, day - timedelta(days=40))
+        client.get(admin_url(model, "changelist"), {"desde": f"{first}", "hasta": f"{last}"})
+        for first, last in ((day, day), (day - one, day - one), (day + one, day + one))
     ]
-    assert [page.context["cl"].result_count for page in shown] == [1, 0]
+    assert [page.context["cl"].result_count for page in shown] == [1, 0, 0]
+
+
+@time_machine.travel("2027-03-31T09:00+02:00")
+def test_period_moves_with_the_days(client):
+    client.force_login(User.objects.create_superuser("eva"))
+    make_one_of_everything()
+    url = admin_url(Withdrawal, "changelist")
+    for received_on, periods in (
+        ("2027-03-31", {"hoy", "7-dias", "este-mes", "este-ano"}),
+        ("2027-03-25", {"7-dias", "este-mes", "este-ano"}),
+        ("2027-02-28", {"mes-pasado", "este-ano"}),
+        ("2026-12-31", set()),
+    ):
+        Withdrawal.objects.update(received_at=f"{received_on}T12:00+01:00")
+        found = {
+            word
+            for word in ("hoy", "7-dias", "este-mes", "mes-pasado", "este-ano")
+            if client.get(url, {"periodo": word}).context["cl"].result_count
+        }
+        assert found == periods
 
 
 @pytest.mark.usefixtures("carla")

@@ -1,9 +1,12 @@
 """Legal texts, mails and provider events in the admin."""
 
 import pytest
+from django.db import transaction
 from django.urls import reverse
 
+from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText, Mail
+from apps.orders.models import Order
 from apps.payments.models import ProviderEvent
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -126,3 +129,27 @@ def test_provider_event_page_hides_secrets(client):
 
     assert "pi_1_secret_zzz" not in page.content.decode()
     assert "(oculto)" in page.content.decode()
+
+
+@pytest.mark.usefixtures("carla")
+def test_failed_mail_leads_to_its_student_and_order_and_is_sent_again_or_dismissed(client):
+    make_one_of_everything()
+    order = Order.objects.exclude(student=None).first()
+    with transaction.atomic():
+        mail = queue_mail(
+            key="stuck",
+            template="order_confirmation",
+            to=order.email,
+            context={"order_id": order.pk},
+        )
+    Mail.objects.filter(pk=mail.pk).update(status=Mail.Status.FAILED)
+    page = client.get(admin_url(Mail, "change", mail.pk)).text
+    assert reverse("admin:orders_order_change", args=[order.pk]) in page
+    assert reverse("admin:students_student_change", args=[order.student_id]) in page
+    assert "Enviar otra vez" in page
+
+    chosen = {"_selected_action": mail.pk}
+    client.post(admin_url(Mail, "changelist"), {"action": "discard", **chosen})
+    mail.refresh_from_db()
+    assert mail.status == Mail.Status.DROPPED
+    assert "Enviar otra vez" not in client.get(admin_url(Mail, "change", mail.pk)).text

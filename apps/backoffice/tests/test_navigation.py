@@ -4,11 +4,11 @@ import re
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.urls import reverse
 
 from apps.backoffice.accounts.staff_groups import create_groups
-from apps.backoffice.navigation import ENTRIES, SECTIONS, sections
+from apps.backoffice.navigation import ENTRIES, navigation
 from tests.helpers.admin_addresses import asked_directly
 
 pytestmark = pytest.mark.django_db
@@ -21,8 +21,21 @@ def member_of(group):
     return user
 
 
-def labels(user, path="/admin/"):
-    return {link.label for section in sections(user, path) for link in section.links}
+def menu(user, path="/admin/"):
+    return [link for section in navigation(user, path).sections for link in section.links]
+
+
+def test_menu_is_short_and_its_tabs_reach_every_page(carla):
+    """The technical lists are folded in a group of their own and do not count."""
+    sections = navigation(carla, "/admin/").sections
+    shown = [link for section in sections if not section.is_folded for link in section.links]
+    assert len(shown) <= 27
+    assert [section.label for section in sections if section.is_folded] == ["Técnico"]
+
+    reached = set()
+    for link in menu(carla):
+        reached |= {link.url} | {tab.url for tab in navigation(carla, link.url).tabs}
+    assert reached == {reverse(entry.url_name) for entry in ENTRIES}
 
 
 def test_every_registered_list_has_an_entry():
@@ -34,55 +47,68 @@ def test_every_registered_list_has_an_entry():
     assert lists <= linked, "add a line to ENTRIES in apps/backoffice/navigation.py"
 
 
-def test_entries_have_known_sections_and_existing_permissions():
-    from django.contrib.auth.models import Permission
-
+def test_entries_have_existing_permissions():
     known = {
         f"{app}.{codename}"
         for app, codename in Permission.objects.values_list("content_type__app_label", "codename")
     }
     for entry in ENTRIES:
-        assert entry.section in SECTIONS, entry
         assert not entry.permission or entry.permission in known, entry
 
 
-def test_superuser_sees_the_sections_in_the_order_of_the_work(carla):
-    shown = [section.label for section in sections(carla, "/admin/")]
-    assert shown == [label for label in SECTIONS if label in shown]
-    assert shown[:3] == ["Hoy", "Pedidos", "Alumnos"]
+def test_sections_and_menu_entries_stand_together(carla):
+    """A section or an entry that is torn apart would be shown twice."""
+    sections = [section.label for section in navigation(carla, "/admin/").sections]
+    assert len(sections) == len(set(sections))
+    assert sections[:3] == ["Hoy", "Pedidos", "Alumnos"]
+    labels = [link.label for link in menu(carla)]
+    assert len(labels) == len(set(labels))
 
 
 @pytest.mark.parametrize("group", ["Dirección", "Atención", "Contenido", "Contabilidad"])
 def test_every_entry_that_a_group_sees_opens(group):
     user = member_of(group)
-    for section in sections(user, "/admin/"):
-        for link in section.links:
+    for entry in menu(user):
+        for link in (entry, *navigation(user, entry.url).tabs):
             # The settings open their one row.
             assert asked_directly(user, link.url).status_code in (200, 302), link
 
 
 def test_group_without_the_permission_sees_no_entry():
-    shown = labels(member_of("Contenido"))
+    user = member_of("Contenido")
+    shown = {link.label for link in menu(user)}
     assert "Asignaturas" in shown
-    assert not {"Pedidos", "Pagos", "Alumnos", "Usuarios", "Correos"} & shown
+    assert not {"Pedidos", "Pagos", "Alumnos", "Equipo", "Correos"} & shown
+    # Of the contacts the group sees one list only. The entry is named after it.
+    assert "Asignaturas pedidas" in shown
+    assert not {"Solicitudes", "Presupuestos"} & shown
 
 
-def test_page_marks_its_own_entry_and_opens_its_section_only(client, carla):
-    page = client.get(reverse("admin:orders_payment_changelist")).content.decode()
-    (current,) = re.findall(r'<a [^>]*href="([^"]+)"[^>]*aria-current="page"', page)
-    assert current == reverse("admin:orders_payment_changelist")
-    assert page.count('<details class="side-nav__section" open') == 1
+def test_page_marks_its_entry_and_its_tab(client, carla):
+    url = reverse("admin:orders_instalment_changelist")
+    page = client.get(url).content.decode()
+    current = re.findall(r'<a [^>]*href="([^"]+)"[^>]*aria-current="page"', page)
+    assert current == [reverse("admin:orders_payment_changelist"), url]
+    assert "<details open>" not in page
+    technical = client.get(reverse("admin:core_heartbeat_changelist")).content.decode()
+    assert "<details open>" in technical
 
 
 def test_page_below_a_list_marks_the_longest_address_that_it_begins_with(carla):
     samples = reverse("admin:core_mail_samples")
-    (current,) = (
-        link.label
-        for section in sections(carla, f"{samples}order_confirmation/")
-        for link in section.links
-        if link.is_current
-    )
-    assert current == "Modelos de correo"
+    tabs = navigation(carla, samples).tabs
+    assert [tab.label for tab in tabs if tab.is_current] == ["Modelos de correo"]
+    below = f"{samples}order_confirmation/"
+    assert [link.label for link in menu(carla, below) if link.is_current] == ["Correos"]
+    assert not navigation(carla, below).tabs
+
+
+def test_list_of_orders_offers_a_new_one_to_whoever_may_make_it(client, carla):
+    new = reverse("admin:orders_order_nuevo")
+    orders = reverse("admin:orders_order_changelist")
+    assert f'href="{new}"' in client.get(orders).content.decode()
+    client.force_login(member_of("Contabilidad"))
+    assert f'href="{new}"' not in client.get(orders).content.decode()
 
 
 def test_steps_of_the_sign_in_show_no_navigation(client, carla):

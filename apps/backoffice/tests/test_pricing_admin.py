@@ -1,19 +1,17 @@
 """Promo codes and campaigns in the admin."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 import time_machine
-from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import PriceChange
 from apps.pricing.models import Campaign, PromoCode
-from apps.pricing.reads import campaign_today
+from apps.pricing.reads import campaigns_today
 from apps.students.models import Student
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +25,17 @@ def test_promo_code_is_stored_in_upper_case(client):
     }  # fmt: skip
     assert client.post(admin_url(PromoCode, "add"), form).status_code == 302
     assert PromoCode.objects.get().code == "VERANO15"
+
+
+@pytest.mark.usefixtures("carla")
+def test_campaign_of_a_degree_shows_the_prices_of_its_subjects_alone(client):
+    law, _ = make_subject("Derecho penal", lessons=1), make_subject("Microeconomía", lessons=1)
+    answers = {**BLACK_FRIDAY, "degrees": [law.degree_id]}
+    page = client.post(admin_url(Campaign, "add"), answers, follow=True).content.decode()
+
+    assert "En el carrito: Derecho penal: 192,00" in page
+    assert "Microeconomía" not in page
+    assert Campaign.objects.get().audience in page
 
 
 @pytest.mark.usefixtures("carla")
@@ -49,7 +58,8 @@ def test_invalid_promo_code_is_refused_with_a_message(client, changes, sentence)
 
 CAMPAIGN = {
     "name": "Agosto", "percent": "20", "first_day": "1", "first_month": "8", "last_day": "31",
-    "last_month": "8", "active": "on", "cart": "on", "prices_include_it": "on",
+    "last_month": "8", "first_hour": "0", "last_hour": "24", "active": "on", "cart": "on",
+    "prices_include_it": "on",
 }  # fmt: skip
 
 
@@ -92,7 +102,7 @@ def test_list_price_charged_long_ago_does_not_count(client):
 BLACK_FRIDAY = {
     "name": "Black Friday", "percent": "20", "active": "on", "first_on": "20/11/2026",
     "last_on": "30/11/2026", "first_day": "", "first_month": "", "last_day": "", "last_month": "",
-    "calculator": "on", "cart": "on",
+    "first_hour": "0", "last_hour": "24", "calculator": "on", "cart": "on",
 }  # fmt: skip
 
 
@@ -110,7 +120,7 @@ def test_campaign_made_with_the_defaults_of_the_form_takes_its_percent_off_every
         client.post(admin_url(Campaign, "add"), answers)
         campaign = Campaign.objects.get()
         page = client.get(admin_url(Campaign, "change", campaign.pk)).content.decode()
-        terms = campaign_today()
+        [terms] = campaigns_today()
         card = client.get("/compra").content.decode()
 
     change = "192,00\N{NO-BREAK SPACE}€ → 153,60\N{NO-BREAK SPACE}€"
@@ -120,8 +130,8 @@ def test_campaign_made_with_the_defaults_of_the_form_takes_its_percent_off_every
     assert terms.ends_on == date(2026, 11, 30)
     assert "153,60\N{NO-BREAK SPACE}€" in card
     assert "Descuento Black Friday (20 %)" in card
-    assert campaign.runs_on(date(2026, 11, 20))
-    assert not campaign.runs_on(date(2027, 11, 22))
+    assert campaign.runs_at(datetime(2026, 11, 20))
+    assert not campaign.runs_at(datetime(2027, 11, 22))
 
 
 @pytest.mark.usefixtures("carla")
@@ -150,10 +160,7 @@ def test_campaign_with_impossible_dates_is_refused_with_a_message(client, change
 
 
 def test_codes_disclose_no_student_to_staff_who_may_not_see_students(client):
-    create_groups()
-    eva = User.objects.create_user("eva", is_staff=True)
-    eva.groups.add(Group.objects.get(name="Contenido"))
-    client.force_login(eva)
+    make_staff("eva", group="Contenido", client=client)
     ana = Student.objects.create(email="ana@example.com")
     bruno = Student.objects.create(email="bruno@example.com")
     code = PromoCode.objects.create(
@@ -161,7 +168,7 @@ def test_codes_disclose_no_student_to_staff_who_may_not_see_students(client):
     )
     url, codes = admin_url(PromoCode, "change", code.pk), admin_url(PromoCode, "changelist")
     sent = {"code": "", "kind": "FIJO", "value": "6", "active": "on", "student": bruno.pk}
-    sent |= {"minimum_cart": "0"}
+    sent |= {"minimum_cart": "30", "max_uses": "10"}
 
     for page in (client.get(url), client.post(url, sent), client.get(codes, {"q": "ana@"})):
         assert page.status_code == 200

@@ -7,7 +7,6 @@ from io import StringIO
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import Permission
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.utils import timezone
@@ -31,6 +30,7 @@ from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.payments.models import ProviderEvent
 from apps.students.models import Consent, SignIn, SignInLink, Student
 from apps.students.session import SESSION_KEY
+from tests.helpers.admin import make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
@@ -272,10 +272,8 @@ def test_erasure_page_shows_why_erasure_is_refused(order, admin_client):
     assert Student.objects.filter(email=order.email).exists()
 
 
-def test_erasure_requires_the_permission(order, client, django_user_model):
-    clerk = django_user_model.objects.create_user("eva", is_staff=True)
-    clerk.user_permissions.add(Permission.objects.get(codename="view_student"))
-    client.force_login(clerk)
+def test_erasure_requires_the_permission(order, client):
+    make_staff("eva", "view_student", client=client)
     asked = {"action": "erase", "_selected_action": [order.student_id], "confirmed": "1"}
     client.post("/admin/students/student/", asked)
     assert Student.objects.filter(email=order.email).exists()

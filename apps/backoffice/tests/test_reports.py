@@ -1,7 +1,7 @@
 """The month's report: it equals Stripe's balance, and the export adds up to its payouts."""
 
 import io
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -11,14 +11,18 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 from openpyxl import load_workbook
 
+from apps.backoffice.reports import movements as report_movements
+from apps.backoffice.reports.breakdowns import by_clerk, by_subject
 from apps.backoffice.reports.figures import figures_of
-from apps.backoffice.reports.month import month_of, this_month
 from apps.backoffice.reports.movements import movements, payouts
+from apps.backoffice.reports.trends import carts_chart
 from apps.backoffice.today.stored_takings import takings_by_day
+from apps.core.dates import today
+from apps.core.period import period_of, this_month
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
-from apps.orders.refunds.sent_back_by_bank import settle_outside
+from apps.orders.refunds.sent_back_by_bank import record_paid_by_other_means
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments import balance_copy
 from apps.payments.balance_copy import fetch_balance
@@ -136,7 +140,7 @@ def test_a_month_begins_and_ends_at_midnight_in_madrid():
         (datetime(2026, 11, 1, tzinfo=MADRID), "pi_november"),
     ):
         make_payment(moment, 1000, reference)
-    figures = figures_of(month_of("2026-10"))
+    figures = figures_of(period_of("2026-10"))
     assert (figures.gross_cents, figures.stripe.count) == (2000, 2)
 
 
@@ -153,13 +157,13 @@ def test_refunds_and_disputes_in_another_currency_are_no_euros(owner):
         Dispute.objects.create(
             payment=payment, reference=f"du_{amount}", amount=amount, status="open", withdrawn_at=at
         )
-    figures = figures_of(month_of("2026-10"))
+    figures = figures_of(period_of("2026-10"))
 
     assert (figures.gross_cents, figures.refunds_cents) == (9000, 1000)
     assert (figures.disputes_cents, figures.foreign_count) == (1000, 3)
     next_day = at.date() + timezone.timedelta(days=1)
     assert takings_by_day(at.date(), next_day)[at.date()].net_cents == 8000
-    page = owner.get("/admin/informes?mes=2026-10").content.decode()
+    page = owner.get("/admin/informes?periodo=2026-10").content.decode()
     assert "Sin contar, por estar en otra moneda: 3 movimientos" in page
 
 
@@ -174,8 +178,8 @@ def test_payment_recorded_after_midnight_counts_in_the_month_of_its_success():
     with time_machine.travel(datetime(2026, 9, 1, 0, 1, tzinfo=MADRID), tick=False):
         mark_paid(order_id=order.pk, payment=payment, actor="Stripe")
 
-    assert figures_of(month_of("2026-08")).gross_cents == 9000
-    assert figures_of(month_of("2026-09")).gross_cents == 0
+    assert figures_of(period_of("2026-08")).gross_cents == 9000
+    assert figures_of(period_of("2026-09")).gross_cents == 0
     order.refresh_from_db()
     assert order.paid_at == success
 
@@ -191,12 +195,12 @@ def test_payments_and_refunds_without_stripe_have_their_own_lines():
             status=status, reference=f"re_{amount}", created_at=at, settled_at=at,
             sent_back_at=at if status == "outside" else None,
         )  # fmt: skip
-    figures = figures_of(month_of("2026-10"))
+    figures = figures_of(period_of("2026-10"))
 
     assert (figures.stripe.cents, figures.elsewhere.cents) == (5000, 9000)
     assert (figures.refunds_cents, figures.refunds_elsewhere_cents) == (0, 1000)
     assert figures.net_cents == 13000
-    charge, *back, total = movements(month_of("2026-10"))
+    charge, *back, total = movements(period_of("2026-10"))
     assert (charge[1], charge[2]) == ("Cobro sin Stripe", str(paid.order_id))
     assert [(row[1], row[5]) for row in back] == [
         ("Devolución sin Stripe", Decimal("-6.00")),
@@ -206,7 +210,7 @@ def test_payments_and_refunds_without_stripe_have_their_own_lines():
 
 
 def test_refund_that_the_bank_sends_back_leaves_its_month_unchanged():
-    october, november = month_of("2026-10"), month_of("2026-11")
+    october, november = period_of("2026-10"), period_of("2026-11")
     payment = make_payment(october.start, 9000, "pi_1")
     row = Refund.objects.create(
         payment=payment, batch="b", amount=60, reason="Error", actor="carla", status="failed",
@@ -221,7 +225,7 @@ def test_refund_that_the_bank_sends_back_leaves_its_month_unchanged():
     assert figures_of(november).refunds_cents == -6000
 
     with time_machine.travel(datetime(2026, 12, 2, 12, tzinfo=MADRID)):
-        settle_outside([row.pk], actor="carla")
+        record_paid_by_other_means([row.pk], actor="carla")
 
     assert [
         (figures.refunds_cents, figures.refunds_elsewhere_cents)
@@ -230,7 +234,7 @@ def test_refund_that_the_bank_sends_back_leaves_its_month_unchanged():
 
 
 def test_inquiries_move_no_money_until_they_are_disputes():
-    october, november = month_of("2026-10"), month_of("2026-11")
+    october, november = period_of("2026-10"), period_of("2026-11")
     payment = make_payment(october.start, 9000, "pi_1")
 
     def report(status, *, takes_money):
@@ -251,7 +255,7 @@ def test_inquiries_move_no_money_until_they_are_disputes():
 
 
 def test_payouts_that_failed_or_are_in_another_currency_do_not_count():
-    month = month_of("2026-10")
+    month = period_of("2026-10")
     for number, (status, currency) in enumerate(
         [("paid", "eur"), ("failed", "eur"), ("canceled", "eur"), ("paid", "usd")]
     ):
@@ -268,7 +272,7 @@ def test_interrupted_fetch_stores_nothing_and_is_fetched_again(trade, monkeypatc
         raise ProviderError
 
     with monkeypatch.context() as patch:
-        patch.setattr(balance_copy, "references_in", interrupt)
+        patch.setattr(balance_copy, "ids_of_payout_parts", interrupt)
         with pytest.raises(ProviderError):
             fetch_balance()
     assert not BalanceEntry.objects.exists()
@@ -291,21 +295,84 @@ def test_disputes_are_named_without_a_sign(owner):
     assert "y 90,00 € recuperados de disputas" in page
 
 
-def test_chart_of_twelve_months_has_its_amounts_as_text(owner):
+def test_charts_have_their_numbers_as_text_beside_those_of_the_year_before(owner):
     assert '<svg class="chart"' not in owner.get("/admin/informes").content.decode()
-    make_payment(datetime(2026, 10, 5, 12, tzinfo=MADRID), 10000, "pi_1")
-    make_payment(datetime(2025, 11, 30, 23, 59, tzinfo=MADRID), 2500, "transfer_1", kind="transfer")
-    make_payment(datetime(2025, 10, 31, 23, 59, tzinfo=MADRID), 90000, "pi_2")
+    for day, cents, kind in (
+        (datetime(2026, 10, 5, 0, 0, tzinfo=MADRID), 10000, "card"),
+        (datetime(2025, 10, 6, 12, tzinfo=MADRID), 8000, "card"),
+        (datetime(2025, 11, 30, 23, 59, tzinfo=MADRID), 2500, "transfer"),
+        (datetime(2024, 10, 31, 23, 59, tzinfo=MADRID), 90000, "card"),
+    ):
+        make_payment(day, cents, f"pi_{cents}", kind=kind)
 
-    answer = owner.get("/admin/informes?mes=2026-10")
+    answer = owner.get("/admin/informes?periodo=2026-10")
 
-    chart = answer.context["chart"]
-    heights = {str(bar.month): bar.height for bar in chart.bars if bar.cents}
-    assert heights == {"2025-11": 25, "2026-10": 100}
-    assert [bar.is_chosen for bar in chart.bars] == [False] * 11 + [True]
+    months, weeks = answer.context["charts"]
+    shown = {place.url: place.numbers for place in months.places if any(place.numbers)}
+    assert shown == {"2025-11": (2500, 0), "2026-10": (10000, 8000)}
+    # Monday, 6 October 2025 was 52 weeks before Monday, 5 October 2026.
+    shown = {place.url: place.numbers for place in weeks.places if any(place.numbers)}
+    assert shown == {"2026-10-05_2026-10-11": (10000, 8000)}
+    assert [bar.height for bar in months.bars if bar.height] == [27.5, 110, 88]
     page = " ".join(answer.content.decode().replace("\N{NO-BREAK SPACE}", " ").split())
-    assert "El mes con más cobros es octubre de 2026, con 100,00 €." in page
-    assert '<a href="?mes=2025-11">Noviembre de 2025</a></th><td>25,00 €</td>' in page
+    assert "Lo más alto: octubre de 2026, con 100,00 €." in page
+    cells = "<td>100,00 €</td><td>80,00 €</td><td>+25 %</td>"
+    assert f'<a href="?periodo=2026-10">Octubre de 2026</a></th>{cells}' in page
+
+
+def test_chart_of_carts_shows_which_were_paid_and_none_of_weeks_whose_carts_are_deleted():
+    at = timezone.now()
+    paid = make_payment(at, 100, "pi_1").order
+    cart = make_payment(at, 100, "pi_2").order
+    Order.objects.filter(pk=cart.pk).update(status="cart", paid_at=None)
+    Order.objects.filter(pk=paid.pk).update(status="refunded")
+
+    *_, week = carts_chart(today()).places
+
+    assert (week.numbers, week.note) == ((1, 2), "50 %")
+    assert carts_chart(today() - timedelta(days=14)) is None
+
+
+def test_money_is_counted_by_the_subject_and_the_clerk_that_it_belongs_to(api, sandbox, owner):
+    clerk = make_clerk()
+    algebra, calculo = make_subject("Álgebra"), make_subject("Cálculo", price="96.00")
+    both = buy(api, sandbox, algebra, calculo, total="258.60")
+    refund(both, clerk, 5000, line_ids=[both.lines.get(subject=calculo).pk])
+    refund(both, clerk, 3000)
+    make_payment(timezone.now(), 1000, "pi_unmatched")
+    Payment.objects.filter(reference="pi_unmatched").update(order=None)
+
+    found = {row[0]: row[3:] for row in by_subject(this_month()).rows}
+
+    def euros(*amounts):
+        return tuple(Decimal(amount) for amount in amounts)
+
+    # 258.60 € of two subjects of 192 € and 96 €: two thirds and one third, as 30 € of the refunds.
+    assert found["Álgebra"] == (1, *euros("192.00", "172.40", "20.00", "152.40"))
+    assert found["Cálculo"] == (1, *euros("96.00", "86.20", "60.00", "26.20"))
+    assert found["Sin asignatura"] == (0, *euros("0.00", "10.00", "0.00", "10.00"))
+    figures = figures_of(this_month())
+    *_, net = by_subject(this_month()).total
+    assert net * 100 == figures.gross_cents - figures.refunds_cents
+    [(actor, *numbers)] = by_clerk(this_month()).rows
+    assert (actor, *numbers) == ("carla", 0, *euros("0"), 0, *euros("0"), 2, *euros("80.00"))
+
+    page = owner.get("/admin/informes/asignaturas").content.decode()
+    assert "152,40" in page
+    text = owner.get(f"/admin/informes/asignaturas/{this_month()}.csv").content.decode()
+    assert '"152,40"' in text
+    text = owner.get(f"/admin/informes/equipo/{this_month()}.csv").content.decode()
+    assert '"carla"' in text
+
+
+def test_report_of_too_many_movements_is_neither_shown_nor_downloaded(owner, monkeypatch):
+    monkeypatch.setattr(report_movements, "MOST_ROWS", 1)
+    make_payment(timezone.now(), 100, "pi_1")
+    address = f"/admin/informes/equipo/{this_month()}.csv"
+    assert owner.get(address).status_code == 200
+    make_payment(timezone.now(), 100, "pi_2")
+    assert owner.get(address).status_code == 302
+    assert "Son demasiados movimientos" in owner.get("/admin/informes/asignaturas").content.decode()
 
 
 def test_the_page_takes_at_most_twelve_queries(owner, trade):
@@ -316,10 +383,12 @@ def test_the_page_takes_at_most_twelve_queries(owner, trade):
         assert shown in page
 
 
-@pytest.mark.parametrize("month", ["", "abc", "2026-13", "1999-01", "2026-11-01", "²026-11"])
-def test_an_unknown_month_shows_the_present_one(owner, month):
-    answer = owner.get("/admin/informes", {"mes": month})
-    assert answer.context["month"] == this_month()
+@pytest.mark.parametrize(
+    "month", ["", "abc", "2026-13", "1999-01", "2026-11-01", "²026-11", "2026-01-01_2027-01-02"]
+)
+def test_unknown_or_too_long_period_shows_the_present_month(owner, month):
+    answer = owner.get("/admin/informes", {"periodo": month})
+    assert answer.context["period"] == this_month()
     assert owner.get(f"/admin/informes/{month or 'x'}.csv").status_code == 404
 
 
@@ -349,7 +418,7 @@ def test_an_export_asks_for_the_password_again_after_15_minutes(owner):
 
 
 def test_stripe_is_asked_on_request_and_may_be_silent(owner, trade, sandbox):
-    answer = owner.post("/admin/informes?mes=2026-10", follow=True)
+    answer = owner.post("/admin/informes?periodo=2026-10", follow=True)
     assert "movimientos nuevos: 4" in answer.content.decode()
     sandbox.process.fault(calls="GET /v1/balance_transactions", do="error_500")
     answer = owner.post("/admin/informes", follow=True)
@@ -359,7 +428,7 @@ def test_stripe_is_asked_on_request_and_may_be_silent(owner, trade, sandbox):
 
 @pytest.mark.postgres
 def test_the_page_reads_only_the_rows_of_its_month(owner):
-    """20,000 orders, one every six hours: a month has at most 124 of them."""
+    """20,000 orders, one every six hours: a month has at most 124, two years have 2,924."""
     many, ago = 20_000, earlier("6 hours")
     order = make_one_of_everything()
     orders = multiply(
@@ -382,5 +451,6 @@ def test_the_page_reads_only_the_rows_of_its_month(owner):
     )  # fmt: skip
     multiply(entry, many, reference="'txn_many' || n", created_at=ago)
 
-    with bounded_reads():
+    # The charts add up the payments of two years from an index alone.
+    with bounded_reads(rows=3000):
         assert owner.get("/admin/informes").status_code == 200

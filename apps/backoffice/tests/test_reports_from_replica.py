@@ -7,7 +7,7 @@ from django.db import connection, connections, router
 from django.test.utils import CaptureQueriesContext
 
 from academy import database_settings
-from apps.backoffice.reports.month import this_month
+from apps.core.period import this_month
 from apps.core.replica import REPLICA
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -6,21 +6,26 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db.models import Count, F
+from django.db.models import Count, F, Q
 from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from apps.backoffice.reports.breakdowns import by_clerk, by_subject
 from apps.backoffice.reports.figures import figures_of
-from apps.backoffice.reports.month import this_month
 from apps.backoffice.reports.movements import payouts
 from apps.catalogue.models import PriceChange, Subject, University
 from apps.classroom.models import Enrolment
 from apps.core.mail.registry import NoLongerDue, render_mail
-from apps.core.models import Mail, SiteSettings
-from apps.core.money import to_cents
-from apps.invoices.tax_ids import is_spanish_tax_id
+from apps.core.models import Mail
+from apps.core.money import to_cents, to_euros
+from apps.core.period import period_of, this_month, this_quarter
+from apps.invoices.book.agreement import agreement_of
+from apps.invoices.book.entries import entries_of, invoices_in, totals_of
+from apps.invoices.expected import expected_cents
+from apps.invoices.models import Invoice, PendingInvoice
+from apps.invoices.snapshot import seller_is_known
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import Dispute, Gift, Instalment, Order, Payment, ReferralReward, Refund
 from apps.orders.plan.charging import charge_again
@@ -60,7 +65,7 @@ def statuses(model):
 @pytest.mark.usefixtures("trade")
 def test_trade_shows_every_state_and_the_books_agree():
     assert audit(offline=True).differences == []
-    assert is_spanish_tax_id(SiteSettings.current().tax_id), "the shop could issue no invoice"
+    assert seller_is_known(), "the shop could issue no invoice"
     assert statuses(Order) == set(Order.Status.values)
     assert statuses(Instalment) == set(Instalment.Status.values)
     assert statuses(Dispute) == {"open", "won", "lost"}
@@ -143,6 +148,96 @@ def test_trade_has_opinions_of_every_kind_and_too_few_to_rate_the_shop(client):
         bought = Enrolment.objects.filter(student=opinion.student, subject=opinion.subject)
         assert bought.filter(ends_on__lt=opinion.asked_at).exists()
         assert opinion.answered_at < timezone.now()
+
+
+@pytest.mark.usefixtures("trade")
+def test_sample_invoices_are_of_each_kind_and_their_numbers_ascend_with_the_days():
+    assert {"F1", "R1", "R4"} == set(Invoice.objects.values_list("kind", flat=True))
+    for series in ("F", "R"):
+        rows = Invoice.objects.filter(series=series).order_by("year", "number")
+        numbers = list(rows.values_list("issued_on", "year", "number"))
+        assert numbers == sorted(numbers)
+        for year in {year for _, year, _ in numbers}:
+            found = [number for _, of, number in numbers if of == year]
+            assert found == list(range(1, len(found) + 1)), "numbers have no gaps"
+    assert not PendingInvoice.objects.exists()
+
+
+@pytest.mark.usefixtures("trade", "sandbox")
+def test_the_book_of_each_quarter_equals_invoices_report_and_balance(settings):
+    store_in_sandbox(settings.STRIPE_API_BASE)
+    fetch_balance()
+
+    quarter, in_books, was_replaced = this_quarter(), 0, 0
+    for _ in range(5):  # The year of trade reaches into five quarters.
+        invoices = invoices_in(quarter)
+        lines = [entry.line for entry in entries_of(invoices)]
+        totals = totals_of(invoices)
+        total = sum(line.total for line in totals)
+        assert total == sum(line.total for line in lines)
+        # Its invoices: what each adds, less what those in it replace.
+        replaced = Invoice.objects.filter(
+            Q(replaced_by__in=invoices) | Q(root__replaced_by__in=invoices)
+        )
+        assert total == _cents(invoices) - _cents(replaced)
+        tax = sum(row.tax_cents for row in invoices) - sum(row.tax_cents for row in replaced)
+        assert sum(line.tax for line in totals) == tax
+        # Its report: the three months, as "Informes" shows them.
+        of_months = months_of(quarter)
+        months = [figures_of(month) for month in of_months]
+        found = agreement_of(quarter, invoiced=total)
+        assert found.taken == sum(each.gross_cents for each in months)
+        returned = sum(each.refunds_cents + each.refunds_elsewhere_cents for each in months)
+        assert found.returned == returned
+        assert found.unexplained == 0
+        assert total == found.net - found.uninvoiced - found.other_period
+        # Its balance at Stripe: what moved there, and what moved elsewhere.
+        at_stripe = sum(row.stripe_cents for each in months for row in each.comparisons[:2])
+        elsewhere = sum(each.elsewhere.cents - each.refunds_elsewhere_cents for each in months)
+        assert found.net == at_stripe + elsewhere
+        # Each kind of report of the quarter: the sum of its months, by subject and by clerk.
+        of_quarter = figures_of(quarter)
+        assert of_quarter.gross_cents == found.taken
+        assert of_quarter.net_cents == sum(each.net_cents for each in months)
+        assert numbers_of(by_subject, quarter) == add_up(by_subject, of_months)
+        *_, taken, given_back, net = by_subject(quarter).total
+        assert (taken, given_back) == (to_euros(found.taken), to_euros(found.returned))
+        assert net == to_euros(found.net)
+        assert numbers_of(by_clerk, quarter) == add_up(by_clerk, of_months)
+        assert by_clerk(quarter).total[-1] == to_euros(found.returned)
+        in_books += total
+        was_replaced += replaced.count()
+        quarter = quarter.before
+    assert in_books == _cents(Invoice.objects.in_force()) > 0
+    assert was_replaced == 2
+    # Each invoiced order: its invoices in force are what its buyer owes.
+    for order in Order.objects.filter(invoices__isnull=False).distinct():
+        assert _cents(order.invoices.in_force()) == expected_cents(order)
+
+
+def months_of(quarter):
+    first = period_of(f"{quarter.first:%Y-%m}")
+    return (first, first.next, first.next.next)
+
+
+def numbers_of(read, period):
+    """The numbers of each row of the table, by its texts."""
+    table = read(period)
+    texts = 3 if read is by_subject else 1
+    return {row[:texts]: row[texts:] for row in table.rows if any(row[texts:])}
+
+
+def add_up(read, periods):
+    sums = {}
+    for period in periods:
+        for texts, numbers in numbers_of(read, period).items():
+            before = sums.get(texts, (0,) * len(numbers))
+            sums[texts] = tuple(map(sum, zip(before, numbers, strict=True)))
+    return {texts: numbers for texts, numbers in sums.items() if any(numbers)}
+
+
+def _cents(invoices):
+    return sum(row.total_cents for row in invoices)
 
 
 @pytest.mark.usefixtures("trade", "sandbox")

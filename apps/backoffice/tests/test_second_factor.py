@@ -108,18 +108,18 @@ GUARDED_MODELS = {
     },
     "core": {
         "backup", "deletedrow", "incident", "mail", "publicchange", "ratecount", "restore",
-        "sitesettings", "staffaction",
+        "sitesettings", "staffaction", "staffdiscount", "stafflimit",
     },
     "invoices": {
-        "billingdetails", "invoice", "numbersconfirmed", "pendinginvoice", "seriescounter",
-        "taxchain", "taxrecord",
+        "billingdetails", "invoice", "invoicearchive", "numbersconfirmed", "pendinginvoice",
+        "seriescounter", "taxchain", "taxrecord",
     },
     "leads": {
         "attachment", "lead", "leadconsent", "leadentry", "quote", "quotediscount", "quotesubject",
         "requestedsubject", "subjectrequest", "withdrawal",
     },
     "orders": {
-        "dispute", "gift", "instalment", "instalmentattempt", "order", "orderdiscount",
+        "debt", "dispute", "gift", "instalment", "instalmentattempt", "order", "orderdiscount",
         "orderevent", "orderline", "ordernote", "payment", "promouse", "referralreward", "refund",
         "stafforder", "transferreceipt", "usedquote",
     },

@@ -16,7 +16,7 @@ from django_otp.oath import totp
 
 from apps.backoffice.models import Authenticator
 from apps.core.models import Mail
-from apps.core.staff.fresh_password import FRESH, PasswordConfirmation
+from apps.core.staff.fresh_password import FRESH, WORKING_DAY, PasswordConfirmation
 from apps.core.web.throttle import pseudonym
 from apps.leads.models import Lead
 from apps.orders.models import ReferralReward
@@ -200,6 +200,40 @@ def test_refunds_and_exports_need_the_password_again_after_15_minutes():
         assert back["Location"] == admin_url(ReferralReward, "changelist")
         for method, url, data in exports_and_refunds(order):
             assert getattr(client, method)(url, data).status_code == 200, url
+
+
+@pytest.mark.usefixtures("carla")
+def test_refunds_ask_for_the_password_once_in_a_working_day():
+    order = make_one_of_everything()
+    refund = reverse("admin:refund_order", args=[order.pk])
+    transfer = reverse("admin:orders_order_transferencia", args=[order.pk])
+    export = reverse("admin:catalogue_export", args=["csv"])
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client, _ = sign_in()
+
+        def asks(*urls):
+            # Sessions that are idle for two hours end.
+            return [isinstance(client.get(url), PasswordConfirmation) for url in urls]
+
+        clock.shift(FRESH + timedelta(seconds=1))
+        assert asks(refund, transfer, export) == [True] * 3
+        client.post("/admin/clave", {"password": PASSWORD})
+        given_at = timezone.now()
+        assert asks(refund) == [False]
+
+        # Another act and an export ask again: only refunds were done with the password.
+        clock.shift(FRESH + timedelta(seconds=1))
+        assert asks(refund, transfer, export) == [False, True, True]
+        while timezone.now() + timedelta(hours=1) <= given_at + WORKING_DAY:
+            clock.shift(timedelta(hours=1))
+            assert asks(refund, transfer, export) == [False, True, True]
+        clock.move_to(given_at + WORKING_DAY + timedelta(seconds=1))
+        assert asks(refund) == [True]
+
+        # A password that one session was given counts in no other session.
+        other, _ = sign_in()
+        clock.shift(FRESH + timedelta(seconds=1))
+        assert isinstance(other.get(refund), PasswordConfirmation)
 
 
 @pytest.mark.usefixtures("carla")

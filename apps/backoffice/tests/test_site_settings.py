@@ -1,11 +1,9 @@
 """The site's settings in the admin: who may change what visitors trust and pay by."""
 
 import pytest
-from django.contrib.auth.models import Group, User
 
-from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.models import IDENTITY_FIELDS, SiteSettings, StaffAction
-from tests.helpers.admin import admin_url, confirm_password, forget_password
+from tests.helpers.admin import admin_url, confirm_password, forget_password, make_staff
 
 pytestmark = pytest.mark.django_db
 EVIL = {
@@ -18,10 +16,7 @@ EVIL = {
 
 
 def member_of(client, group):
-    create_groups()
-    user = User.objects.create_user("eva", is_staff=True)
-    user.groups.add(Group.objects.get(name=group))
-    client.force_login(user)
+    make_staff("eva", group=group, client=client)
 
 
 def save(client, **values):

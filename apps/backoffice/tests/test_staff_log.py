@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -12,9 +13,10 @@ from django.utils import timezone
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, Subject, University
 from apps.core.models import DeletedRow, Mail, StaffAction
-from apps.core.privacy import erase_all, purge_all
+from apps.core.privacy import erase_all, preview_erasure, purge_all
 from apps.invoices.models import Invoice
-from apps.leads.models import Lead
+from apps.leads.models import Lead, Withdrawal
+from apps.orders.models import Order
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
@@ -160,11 +162,18 @@ def test_readings_are_logged_where_a_form_is_refused(client):
 
 
 @pytest.mark.usefixtures("carla")
-def test_opening_an_invoice_is_logged(client):
-    order = make_one_of_everything()
+@pytest.mark.parametrize("model", [Invoice, Order, Withdrawal])
+def test_opening_a_page_with_personal_data_is_logged(client, model):
+    make_one_of_everything()
     StaffAction.objects.all().delete()
-    client.get(admin_url(Invoice, "change", Invoice.objects.filter(order=order).first().pk))
-    assert StaffAction.objects.get().about == "invoices.invoice"
+    row = model.objects.first()
+    client.get(admin_url(model, "change", row.pk))
+    action = StaffAction.objects.get()
+    assert (action.kind, action.about, action.object_id) == (
+        "read",
+        row._meta.label_lower,
+        f"{row.pk}",
+    )
 
 
 def test_erasure_leaves_the_entries_and_mails_about_longer_addresses(client, carla):
@@ -196,6 +205,7 @@ def test_personal_data_in_the_log_are_erased_with_the_person(client, carla):
     change(client, ana, first_name="Anabel")
     other = User.objects.create_user("eva", is_staff=True)
     change(client, other, email="ana@example.com")
+    User.objects.filter(pk=other.pk).update(email="eva@example.com")
     assert StaffAction.objects.filter(text__contains="ana@example.com").exists()
 
     erase_all("ana@example.com")
@@ -203,6 +213,42 @@ def test_personal_data_in_the_log_are_erased_with_the_person(client, carla):
         assert not StaffAction.objects.filter(text__contains=word).exists()
         assert not StaffAction.objects.filter(object_repr__contains=word).exists()
     assert StaffAction.objects.filter(actor=carla, kind="changed").count() == 2
+
+
+@pytest.mark.parametrize("column", ["username", "email"])
+def test_erasing_the_address_of_a_colleague_hides_nothing_that_was_done_with_it(
+    client, carla, column
+):
+    """A clerk could buy with the address of the account, and ask for erasure."""
+    User.objects.create_user(**{"username": "eva", column: "Eva@example.com"}, is_staff=True)
+    ana = Student.objects.create(email="ana@example.com")
+    change(client, ana, email="eva@example.com")
+    Student.objects.filter(pk=ana.pk).update(email="ana@example.com")
+    Student.objects.create(email="eva@example.com", first_name="Eva")
+
+    assert "cuenta del equipo" in preview_erasure("eva@example.com")[-1]
+    erase_all("eva@example.com")
+
+    assert not Student.objects.filter(first_name="Eva").exists()
+    entry = StaffAction.objects.get(about="students.student", kind="changed", actor=carla)
+    assert "ana@example.com → eva@example.com" in entry.text
+
+
+class BrokenOff(Exception):
+    """The error that ends an action after its first row."""
+
+
+@pytest.mark.usefixtures("carla")
+def test_action_that_breaks_off_is_logged(client, monkeypatch):
+    """An action that breaks off may have changed the first rows, so the log names it."""
+    monkeypatch.setattr("apps.leads.admin.leads.set_status", Mock(side_effect=[True, BrokenOff]))
+    leads = [Lead.objects.create(kind="contact", email=f"{n}@example.com") for n in range(2)]
+    sent = {"action": "close", "_selected_action": [lead.pk for lead in leads]}
+
+    with pytest.raises(BrokenOff):
+        client.post(admin_url(Lead, "changelist"), sent)
+
+    assert StaffAction.objects.get().text.startswith("Cerrar (interrumpida): ")
 
 
 @pytest.mark.usefixtures("carla")

@@ -22,8 +22,7 @@ from apps.students.devices import known_device
 from apps.students.models import SignIn, SignInLink
 from apps.students.session import SESSION_KEY, current_student, end_sessions, sign_in
 from apps.students.sign_in_links import link_url, student_for_link
-from tests.helpers.devices import know_device
-from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.factories import checkout_body, know_device, make_subject, whole
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,13 @@ from django.utils import timezone
 from apps.backoffice.jobs import check_takings, keep_takings
 from apps.backoffice.models import DayTakings
 from apps.backoffice.today import stored_takings
-from apps.backoffice.today.stored_takings import Sums, WrongSums, add_up, keep_days, takings_by_day
+from apps.backoffice.today.stored_takings import (
+    StoredTakingsDiffer,
+    Sums,
+    add_up,
+    keep_days,
+    takings_by_day,
+)
 from apps.backoffice.today.takings import first_day
 from apps.core.models import Mail
 from apps.orders.models import Payment, Refund
@@ -160,7 +166,7 @@ def test_nightly_check_finds_wrong_sums_and_has_them_added_up_again(order):
     assert check_takings() == "Días comprobados: 48"
     DayTakings.objects.filter(day=YESTERDAY).update(paid_cents=99_99)
 
-    with pytest.raises(WrongSums, match="2026-11-17"):
+    with pytest.raises(StoredTakingsDiffer, match="2026-11-17"):
         check_takings()
 
     assert keep_takings() == "Días sumados: 1"

@@ -12,16 +12,15 @@ from apps.classroom.rights import rights_of
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
-from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.merge_students import CannotMerge, merge_students
 from apps.orders.models import Dispute, Order, Payment, PromoUse, ReferralReward
 from apps.pricing.models import PromoCode
 from apps.students.models import Consent, ErasureRequest, FormerEmail, SignIn, Student
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.factories import make_promo, make_subject
+from tests.helpers.friend_codes import earn_reward, pay_order, place_order
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.parallel import in_parallel, in_the_same_instant
-from tests.helpers.referrals import earn_reward, pay_order, place_order
 
 pytestmark = pytest.mark.django_db
 
@@ -49,12 +48,6 @@ def merge_page(ana):
 
 def ask(client, ana, email):
     return client.post(merge_page(ana), {"email": email})
-
-
-def forget_password(client):
-    session = client.session
-    del session[GIVEN_AT]
-    session.save()
 
 
 def test_page_previews_and_merges_once_and_logs_it_for_both(client, carla, pair):

@@ -4,7 +4,6 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -15,7 +14,7 @@ from apps.classroom.provisioning import grant_access
 from apps.core.models import Mail
 from apps.students.models import Student
 from apps.students.sign_in_links import SignInLink, link_url, send_sign_in_link
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -58,9 +57,7 @@ def test_page_shows_the_students_rows_and_those_of_nobody_else(client, ana):
 
 
 def test_page_hides_what_the_user_may_not_see(client, ana):
-    user = User.objects.create_user("eva", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_student"))
-    client.force_login(user)
+    make_staff("eva", "view_student", client=client)
     page = client.get(admin_url(Student, "change", ana.pk)).text
     for part in (
         "Pedidos</h2>",

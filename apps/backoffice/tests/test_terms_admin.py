@@ -1,15 +1,14 @@
 """Changing the terms of sale in the admin."""
 
 import pytest
-from django.contrib.auth.models import Group, User
 
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.models import LegalText, StaffAction
 from apps.pricing.models import Terms
 from apps.pricing.reads import current_terms
 from apps.pricing.sale_terms import SaleTerms
-from tests.helpers.admin import admin_url
-from tests.helpers.terms import set_terms
+from tests.helpers.admin import admin_url, make_staff
+from tests.helpers.factories import set_terms
 
 pytestmark = pytest.mark.django_db
 
@@ -98,9 +97,7 @@ def test_second_of_two_people_is_told_and_may_save_again(client):
 def test_terms_are_changed_by_direccion_alone(client):
     create_groups()
     for name, status in (("Dirección", 200), ("Contenido", 403), ("Contabilidad", 403)):
-        user = User.objects.create_user(name, is_staff=True)
-        user.groups.add(Group.objects.get(name=name))
-        client.force_login(user)
+        make_staff(name, group=name, client=client)
         assert client.get(admin_url(Terms, "add")).status_code == status
         assert client.get(admin_url(Terms, "changelist")).status_code == 200
 

@@ -7,11 +7,13 @@ import time_machine
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.timezone import localdate
 
-from apps.backoffice.accounts.staff_groups import create_groups
-from apps.classroom.models import AccessChange, Account, Provisioning
+from apps.backoffice.today.page import Today, today_for
+from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning
 from apps.classroom.provisioning import provision
 from apps.core.mail.registry import render_mail
 from apps.core.models import Heartbeat, Mail, ScheduledJob
@@ -29,7 +31,9 @@ from apps.orders.models import (
     Payment,
     ReferralReward,
     Refund,
+    StaffOrder,
 )
+from tests.helpers.admin import make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import bounded_reads, earlier, multiply
 
@@ -44,6 +48,8 @@ WORK = [
     "Pagos sin pedido",
     "Disputas abiertas",
     "Desistimientos",
+    "Descuentos por aprobar",
+    "Descuentos grandes de estos días",
     "Notas para hoy",
     "Pedidos con aviso",
     "Comprado dos veces",
@@ -97,6 +103,14 @@ def make_work():
     Withdrawal.objects.update(status="open", resolved_at=None)
     Heartbeat.objects.exclude(name="clock").update(seen_at=timezone.now())
     note_incident(UNKNOWN_PROXY)
+    StaffOrder.objects.filter(order=order).update(discount=60, agreed=100)
+    waiting = Order.objects.create(
+        student=order.student, email=order.email, phone=order.phone, total_amount=80,
+        payment_type=order.payment_type,
+    )  # fmt: skip
+    StaffOrder.objects.create(
+        order=waiting, paid_by="link", discount=100, agreed=80, awaits_approval=True
+    )
     return order
 
 
@@ -118,6 +132,28 @@ def test_each_tile_counts_the_rows_of_the_list_that_it_opens(client, settings):
     assert behind["Disputas abiertas"].get().payment.order == order
     assert behind["Procesos parados"].get().name == "clock"
     assert behind["Pagos sin pedido"].get().reference == "pi_lost"
+
+
+@pytest.mark.usefixtures("carla")
+def test_withdrawal_tile_shows_the_day_until_which_it_must_be_paid(client):
+    received = timezone.now() - timedelta(days=3)
+    for days in (1, 3):
+        Withdrawal.objects.create(
+            name="Ana", email="ana@example.com", email_identity=f"ana{days}@example.com",
+            contract_key=str(days), received_at=timezone.now() - timedelta(days=days),
+        )  # fmt: skip
+
+    tile = next(
+        tile
+        for tile in today_for(get_user_model().objects.get()).tiles
+        if tile.label == "Desistimientos"
+    )
+
+    assert tile.count == 2
+    assert localdate(tile.earliest) == localdate(received) + timedelta(days=14)
+    assert tile.earliest_is_day
+    shown = render_to_string("backoffice/_tiles.html", {"today": Today([tile])})
+    assert f"Pagar el primero hasta el {tile.earliest:%d/%m/%Y}<" in shown
 
 
 @pytest.mark.usefixtures("carla")
@@ -226,15 +262,15 @@ def test_recovered_carts_are_orders_paid_after_a_reminder(client):
 
 def test_support_staff_see_tiles_of_their_lists_and_no_takings(client):
     make_work()
-    create_groups()
-    eva = get_user_model().objects.create_user("eva", is_staff=True)
-    eva.groups.set([Group.objects.get(name="Atención")])
-    client.force_login(eva)
+    eva = make_staff("eva", group="Atención", client=client)
 
     today = shown(client)
     assert today.money is None
     assert "Recaudación" not in client.get("/admin/").text
-    others = {*WORK[-5:], "Registros que Hacienda rechaza", "Opiniones por revisar"}
+    others = {
+        *WORK[-5:], "Registros que Hacienda rechaza", "Opiniones por revisar",
+        "Descuentos por aprobar", "Descuentos grandes de estos días",
+    }  # fmt: skip
     assert [tile.label for tile in today.tiles] == [w for w in WORK if w not in others]
     eva.groups.set([Group.objects.get(name="Contenido")])
     assert "Opiniones por revisar" in counts(client)
@@ -250,6 +286,7 @@ def test_order_with_access_is_no_open_task(client):
 @pytest.mark.usefixtures("carla")
 def test_order_that_never_got_a_provisioning_is_an_open_task(client):
     make_one_of_everything()
+    Enrolment.objects.all().delete()
     Provisioning.objects.all().delete()
 
     assert counts(client)["Pagados sin acceso"] == 1
@@ -275,10 +312,7 @@ def test_start_page_reads_large_tables_by_index_in_12_queries(client):
     multiply(Mail.objects.first(), 20_000, key="'many:' || n", status="'sent'")
     multiply(order.instalments.first(), 20_000, order_id=f"{orders} + n", status="'paid'")
     multiply(Lead.objects.first(), 20_000, status="'answered'")
-    create_groups()
-    dora = get_user_model().objects.create_user("dora", is_staff=True)
-    dora.groups.set([Group.objects.get(name="Dirección")])
-    client.force_login(dora)
+    make_staff("dora", group="Dirección", client=client)
 
     # The takings of two months are read row by row, from their index alone.
     with bounded_reads(rows=4_000):

@@ -1,13 +1,15 @@
 """What the start page shows to one member of staff."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.timezone import localtime
 
 from apps.backoffice.accounts.permitted import Permitted
+from apps.backoffice.bar_chart import Chart
 from apps.backoffice.today import takings
 from apps.backoffice.today.batched_questions import answers
 from apps.backoffice.today.takings import Expected, Takings
@@ -17,7 +19,7 @@ from apps.leads.attachments import MEGABYTE
 from apps.orders.models import Order
 from apps.orders.reads import paid_without_access
 
-# The tile's link leads to all of them.
+# The orders without access that the page lists. The tile's link leads to all of them.
 SHOWN = 10
 
 
@@ -30,6 +32,8 @@ class Tile:
     url: str
     earliest: datetime | None = None
     earliest_label: str = ""
+    # The deadline is a day of the law: no hour is shown.
+    earliest_is_day: bool = False
     # "12 de 1000 MB", for a tile whose rows have files.
     room: str = ""
 
@@ -44,6 +48,7 @@ class Money:
 
     takings: list[Takings]
     expected: Expected
+    chart: Chart | None
     recovered_cents: int
     recovered_url: str
 
@@ -78,8 +83,9 @@ def today_for(user: Permitted) -> Today:
             tile.label,
             counted[tile] if tile in counted else next(given),
             tile.url,
-            _moment(next(given)) if tile.earliest else None,
+            _moment(next(given), tile.earliest_days) if tile.earliest else None,
             tile.earliest_label,
+            bool(tile.earliest_days),
             _room(next(given), tile.most_megabytes()) if tile.bytes else "",
         )
         for tile in definitions
@@ -92,7 +98,9 @@ def today_for(user: Permitted) -> Today:
 def _money() -> Money:
     by_period, recovered_cents = takings.takings()
     recovered_url = f"{reverse('admin:orders_order_changelist')}?recuperado=mes"
-    return Money(by_period, takings.expected(), recovered_cents, recovered_url)
+    expected = takings.expected()
+    chart = takings.instalments_chart(expected)
+    return Money(by_period, expected, chart, recovered_cents, recovered_url)
 
 
 def _without_access(user: Permitted) -> list[Order]:
@@ -106,8 +114,9 @@ def _room(size: Any, most: int) -> str:
     return f"{grouped(int(size or 0) // MEGABYTE)} de {grouped(most)} MB"
 
 
-def _moment(found: Any) -> datetime | None:
-    """A moment from the database. SQLite answers with text in UTC."""
+def _moment(found: Any, days: int) -> datetime | None:
+    """A moment from the database, so many days later. SQLite answers with text in UTC."""
     if isinstance(found, str):
-        return datetime.fromisoformat(f"{found}+00:00")
-    return found if isinstance(found, datetime) else None
+        found = datetime.fromisoformat(f"{found}+00:00")
+    # Days of the calendar: an hour more or less in a change of the clocks is no other day.
+    return localtime(found) + timedelta(days=days) if isinstance(found, datetime) else None

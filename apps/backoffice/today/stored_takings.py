@@ -38,7 +38,7 @@ _COLUMNS: dict[type[Model], tuple[str, ...]] = {
 }
 
 
-class WrongSums(Exception):
+class StoredTakingsDiffer(Exception):
     """Kept sums differ from those of the payments. Its text says of which days, in Spanish."""
 
 
@@ -76,14 +76,14 @@ def keep_days(start: date) -> int:
 def check_days(start: date) -> int:
     """Compare the kept sums since `start` with the payments. Returns the number of days.
 
-    Wrong days are emptied, so that they are added up again. Raises WrongSums.
+    Wrong days are emptied, so that they are added up again. Raises StoredTakingsDiffer.
     """
     rows = list(DayTakings.objects.filter(day__gte=start, recovered_cents__isnull=False))
     right = add_up([row.day for row in rows])
     wrong = [row for row in rows if _sums(row) != right[row.day]]
     # A day that has changed since the rows were read is not wrong, and has been emptied.
     if days := [str(row.day) for row in wrong if _store(row, None)]:
-        raise WrongSums(f"Días de «Hoy» con otra recaudación: {', '.join(days)}")
+        raise StoredTakingsDiffer(f"Días de «Hoy» con otra recaudación: {', '.join(days)}")
     return len(rows)
 
 

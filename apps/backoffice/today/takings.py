@@ -5,10 +5,13 @@ from datetime import date, timedelta
 
 from django.db.models import Q, Sum
 from django.db.models.functions import TruncMonth
+from django.utils.formats import date_format
 
+from apps.backoffice.bar_chart import Chart, Place
 from apps.backoffice.today.batched_questions import cents_of
 from apps.backoffice.today.stored_takings import takings_by_day
 from apps.core.dates import today
+from apps.core.period import add_months
 from apps.orders.models import Instalment
 
 PERMISSION = "orders.read_takings"
@@ -96,3 +99,17 @@ def expected() -> Expected:
         sum(late for _, late, _ in rows),
         [(month, to_come) for month, _, to_come in rows if to_come],
     )
+
+
+def instalments_chart(expected: Expected) -> Chart | None:
+    """The instalments to come in the next twelve months. None if there are none."""
+    due = dict(expected.by_month)
+    months = [add_months(today().replace(day=1), number) for number in range(12)]
+    last = max((at for at, month in enumerate(months) if due.get(month)), default=None)
+    if last is None:
+        return None
+    places = [
+        Place(date_format(month, "b"), date_format(month, r"F \d\e Y"), (due.get(month, 0),))
+        for month in months[: last + 1]
+    ]
+    return Chart("plazos", "Plazos por cobrar", "Mes", ("Por cobrar",), places)

@@ -20,6 +20,7 @@ from apps.core.models import Backup, Heartbeat, Mail
 from apps.core.monitoring.incidents import current_incidents
 from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal
+from apps.leads.withdrawal.models import DAYS_TO_REFUND
 from apps.orders.models import (
     Dispute,
     Instalment,
@@ -28,6 +29,7 @@ from apps.orders.models import (
     Payment,
     ReferralReward,
     Refund,
+    StaffOrder,
 )
 from apps.orders.reads import paid_without_access
 from apps.pages.models import Opinion
@@ -40,8 +42,8 @@ class TileDefinition:
     """A tile: its label, the permission that its list asks for, its rows and its list.
 
     `changelist` is the list's name in the admin and `filters` its query. `earliest` names a column:
-    the tile also shows its earliest moment, such as a deadline. `bytes` names a column: the tile
-    also shows its sum, of `most_megabytes`.
+    the tile also shows its earliest moment, such as a deadline, or the day that is `earliest_days`
+    later. `bytes` names a column: the tile also shows its sum, of `most_megabytes`.
     """
 
     label: str
@@ -51,6 +53,7 @@ class TileDefinition:
     filters: str = ""
     earliest: str = ""
     earliest_label: str = ""
+    earliest_days: int = 0
     bytes: str = ""
     most_megabytes: Callable[[], int] = int
 
@@ -103,7 +106,16 @@ TILES = (
     ),
     TileDefinition(
         "Desistimientos", "leads.view_withdrawal", lambda: Withdrawal.objects.open(),
-        "leads_withdrawal", _where(situacion="pendiente"), "received_at", "El primero es del",
+        "leads_withdrawal", _where(situacion="pendiente"),
+        "received_at", "Pagar el primero hasta el", DAYS_TO_REFUND,
+    ),
+    TileDefinition(
+        "Descuentos por aprobar", "orders.approve_stafforder",
+        lambda: StaffOrder.objects.awaiting_approval(), "orders_order", _where(descuento="espera"),
+    ),
+    TileDefinition(
+        "Descuentos grandes de estos días", "orders.approve_stafforder",
+        lambda: StaffOrder.objects.large_discounts(), "orders_order", _where(descuento="grande"),
     ),
     TileDefinition(
         "Notas para hoy", "orders.view_ordernote", lambda: OrderNote.objects.due(),

@@ -26,6 +26,7 @@ from apps.core.input_fields import EurosField
 from apps.core.money import to_cents
 from apps.core.staff.admin_base import ReadOnlyAdmin, ReadOnlyRowsInline, moment, money
 from apps.core.staff.admin_log import log_rows
+from apps.core.staff.limits import OverLimit
 
 MOST_SHOWN = 500
 
@@ -68,7 +69,7 @@ class PriceChangeAdmin(ReadOnlyAdmin):
 
 
 class BulkPriceForm(forms.Form):
-    """What to do with the prices. The address of the preview has its values."""
+    """A change of prices: by how much, rounded to what. The preview's address has these values."""
 
     operation = forms.ChoiceField(
         label="Qué hacer",
@@ -225,7 +226,7 @@ class PriceBatchAdmin(ReadOnlyAdmin):
         except PricesUnconfirmed:
             messages.error(request, "No se ha cambiado nada: confirma los precios señalados.")
             return back
-        except BatchRefused as refused:
+        except (BatchRefused, OverLimit) as refused:
             messages.warning(request, str(refused))
             return back
         log_rows(request, PriceBatch, [batch.pk], f"Precios cambiados: {batch}")
@@ -240,7 +241,7 @@ class PriceBatchAdmin(ReadOnlyAdmin):
     def _undo(self, request: HttpRequest, batch: PriceBatch) -> HttpResponse:
         try:
             restored, left = undo_batch(batch_id=batch.pk, user=request.user)
-        except BatchRefused as refused:
+        except (BatchRefused, OverLimit) as refused:
             messages.warning(request, str(refused))
             return redirect(request.path)
         log_rows(request, PriceBatch, [batch.pk], "Cambio de precios deshecho")

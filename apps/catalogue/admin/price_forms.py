@@ -8,9 +8,12 @@ from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 
 from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.price_limits import check_lowered
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
+from apps.catalogue.services import price_setter
 from apps.core.money import format_euros, to_cents
+from apps.core.staff.limits import OverLimit
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[Recorded]
@@ -34,6 +37,11 @@ class PriceForm(_ModelForm):
         after = self.cleaned_data.get(model.price_field)
         if after is not None and self._asks(after):
             self.add_error(model.price_field, ValidationError(self._question(after)))
+        if after is not None and self.instance.pk:
+            try:
+                check_lowered(price_setter(), [(self.instance, self._before(), after)])
+            except OverLimit as refusal:
+                self.add_error(model.price_field, refusal.message)
         return data
 
     def _before(self) -> Decimal | None:

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path
 from apps.catalogue.models import Degree, Lesson, Subject
 from apps.catalogue.services import prices_changed_by
 from apps.catalogue.subject_copies import NameTaken, copy_subject, move_lesson
+from apps.core.input_fields import RowField
 from apps.core.staff.admin_log import log_rows
 
 MOVES = {"up": -1, "down": 1}
@@ -21,7 +22,7 @@ MOVES = {"up": -1, "down": 1}
 
 class CopyForm(forms.Form):
     name = forms.CharField(label="Nombre", max_length=160)
-    degree = forms.ModelChoiceField(
+    degree = RowField(
         label="Grado",
         queryset=Degree.objects.select_related("university"),
         widget=AutocompleteSelect(Subject._meta.get_field("degree"), admin.site),

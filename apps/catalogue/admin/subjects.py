@@ -60,6 +60,7 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
     readonly_fields = ("list_price_warning", "active_lessons_count", "enrolled_students_count")
     inlines = (LessonRows, PriceChangeRows)
     actions = ("change_prices", "put_on_sale", "take_off_sale", "expire_lessons", "open_lessons")
+    on_whole_lists = ("change_prices", "expire_lessons", "open_lessons")
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -152,6 +153,7 @@ class LessonAdmin(BulkPriceActions, CatalogueAdmin):
     fields = ("subject", "title", "kind", "price", "status")
     inlines = (PriceChangeRows,)
     actions = ("change_prices", "expire", "reopen")
+    on_whole_lists = actions
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

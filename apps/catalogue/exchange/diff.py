@@ -133,6 +133,17 @@ class CatalogueDiff:
             if needs_confirmation(change.before, change.after)
         ]
 
+    def changed_prices(self) -> list[tuple[Recorded, Decimal | None, Decimal]]:
+        """Return the changes of prices (row, before, after). The rows have their id and name."""
+        found = []
+        for entry in (entry for model in LEVELS for entry in self.changed(model)):
+            for change in entry.price_changes():
+                name: Any = {KEYS[entry.model].attribute: entry.path[-1]}
+                row = entry.model(**name)
+                row.pk = entry.pk
+                found.append((row, change.before, change.after))
+        return found
+
     def fingerprint(self) -> str:
         """Return a hash that is equal for equal differences."""
         return sha256("\n".join(self.details()).encode()).hexdigest()

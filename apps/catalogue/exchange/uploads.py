@@ -16,8 +16,10 @@ from apps.catalogue.exchange.diff import CatalogueDiff, diff_catalogue
 from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import Line, read_lines
 from apps.catalogue.models import CatalogueUpload, Subject
+from apps.catalogue.price_limits import check_lowered
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
+from apps.core.staff.limits import OverLimit
 
 MOST_SHOWN = 500
 # Mails that wait go first.
@@ -44,8 +46,11 @@ def read_upload(upload_id: int) -> None:
         return
     try:
         diff = diff_catalogue(_lines(upload, _progress_of(upload)))
+        check_lowered(upload.uploaded_by, diff.changed_prices())
     except BadFile as error:
         _end(upload, State.REFUSED, {"errors": error.lines})
+    except OverLimit as error:
+        _end(upload, State.REFUSED, {"errors": [error.message]})
     else:
         _end(upload, State.READ, {**upload.result, **_preview(diff)})
 
@@ -78,6 +83,10 @@ def import_upload(upload_id: int, is_confirmed: bool) -> None:
         except BadFile as error:
             # A row that the file relies on was deleted after the preview.
             _end(upload, State.REFUSED, {"errors": error.lines})
+            return
+        except OverLimit as error:
+            # Others have changed prices after the preview.
+            _end(upload, State.REFUSED, {"errors": [error.message]})
             return
         _end(upload, State.IMPORTED, {"summary": diff.summary()})
     refresh_statistics()

@@ -14,11 +14,12 @@ from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS
 from apps.catalogue.exchange.file_errors import BadFile, FileError
 from apps.catalogue.exchange.reading import ESCAPED_STARTS
 from apps.catalogue.models import Degree, Lesson, Subject, University
+from apps.core.staff.spreadsheets import CSV_TYPE, XLSX_TYPE, as_workbook
 
 TITLES = tuple(column.name for column in COLUMNS)
 CONTENT_TYPES = {
-    ".csv": "text/csv; charset=utf-8",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".csv": CSV_TYPE,
+    ".xlsx": XLSX_TYPE,
     ".json": "application/json",
 }
 
@@ -38,7 +39,7 @@ def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: 
         case ".csv":
             return write_csv(rows)
         case ".xlsx":
-            return _xlsx(rows)
+            return as_workbook([("Catálogo", TITLES, rows)], _xlsx_cell)
         case ".json":
             return _json(rows)
     raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
@@ -95,21 +96,6 @@ def _csv_cell(value: Any) -> str:
             # A spreadsheet would run a name such as "=HYPERLINK(…)" as a formula.
             return f"'{value}"
     return str(value)
-
-
-def _xlsx(rows: Iterator[Row]) -> bytes:
-    # Imported here because openpyxl takes 5 MB of each process that imports it.
-    from openpyxl import Workbook
-
-    book = Workbook(write_only=True)
-    sheet: Any = book.create_sheet("Catálogo")
-    sheet.freeze_panes = "A2"
-    sheet.append(TITLES)
-    for row in rows:
-        sheet.append([_xlsx_cell(sheet, value) for value in row])
-    file = io.BytesIO()
-    book.save(file)
-    return file.getvalue()
 
 
 def _xlsx_cell(sheet: Any, value: Any) -> Any:

@@ -10,10 +10,31 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest
 
 from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includes)
-from apps.catalogue.logos import HasLogo
 from apps.catalogue.recorded import Named, RecordedQuerySet
 from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
+from apps.core.public_pictures import HasPicture, PictureField
+
+
+class HasLogo(HasPicture):
+    logo = PictureField(
+        "logotipo",
+        blank=True,
+        upload_to="universidades",
+        box=(160, 40),
+        db_default="",
+        help_text="Sin logotipo se muestran las siglas y el nombre.",
+    )
+    # An address from before logos were uploaded. It is used until a logo is uploaded.
+    logo_url = models.CharField(max_length=300, blank=True, editable=False, db_default="")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def logo_address(self) -> str:
+        return str(self.logo.url) if self.logo else self.logo_url
+
 
 PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
 

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from apps.catalogue.bulk_prices import (
@@ -20,7 +19,7 @@ from apps.catalogue.bulk_prices import (
 from apps.catalogue.models import Lesson, PriceBatch, PriceChange, Subject
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.core.privacy import purge_all
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -206,9 +205,7 @@ def test_the_service_itself_refuses_surprising_prices_without_a_confirmation(two
 @pytest.mark.parametrize("missing", ["view_pricebatch", "change_lesson", "change_subject"])
 def test_choosing_prices_needs_the_permissions_of_the_whole_change(client, two, missing):
     names = {"view_subject", "view_pricebatch", "change_lesson", "change_subject"} - {missing}
-    eva = get_user_model().objects.create_user("eva", is_staff=True)
-    eva.user_permissions.set(Permission.objects.filter(codename__in=names))
-    client.force_login(eva)
+    make_staff("eva", *names, client=client)
     client.post(
         admin_url(Subject, "changelist"),
         {"action": "change_prices", "_selected_action": two[0].pk},
@@ -217,14 +214,8 @@ def test_choosing_prices_needs_the_permissions_of_the_whole_change(client, two, 
 
 
 def test_a_batch_needs_the_permission_to_change_prices(client, two):
-    from django.contrib.auth.models import Group, User
 
-    from apps.backoffice.accounts.staff_groups import create_groups
-
-    create_groups()
-    ana = User.objects.create_user("ana", is_staff=True)
-    ana.groups.add(Group.objects.get(name="Atención"))
-    client.force_login(ana)
+    ana = make_staff("ana", group="Atención", client=client)
     batch = PriceBatch.objects.create(created_by=ana, subject_ids=[two[0].pk])
     url = admin_url(PriceBatch, "change", batch.pk) + "?operation=set&value=1&step=1"
 

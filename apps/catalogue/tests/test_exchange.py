@@ -88,7 +88,7 @@ ODD = st.text(
 
 class OddNames(TestCase):
     @given(ODD, ODD, ODD)
-    @settings(max_examples=40)
+    @settings(max_examples=20)
     def test_unusual_names_survive_export_and_import(self, degree_name, subject_name, title):
         degree = Degree.objects.create(university=make_university(), name=degree_name)
         subject = make_subject(subject_name, degree=degree, lessons=0)

@@ -17,8 +17,8 @@ from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.uploads import import_upload, read_upload
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
+from tests.helpers.commands import run_worker
 from tests.helpers.factories import make_subject, make_university
-from tests.helpers.worker import run_worker
 
 pytestmark = pytest.mark.django_db
 IMPORT = "/admin/catalogue/subject/importar/"
@@ -95,6 +95,7 @@ def test_upload_is_previewed_and_imported_after_confirmation(client, carla):
 
 @pytest.mark.parametrize("price", ["0,00", "95,99", "288,01"])
 def test_import_of_a_surprising_price_asks_for_a_confirmation(client, carla, price):
+    get_user_model().objects.filter(pk=carla.pk).update(is_superuser=True)
     subject = make_subject(price="192.00", lessons=1)
     data = write_catalogue("c.csv").decode().replace("192,00", price)
 

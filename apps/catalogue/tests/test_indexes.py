@@ -1,16 +1,49 @@
 """All lists of the catalogue use an index, tested with thousands of subjects."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.catalogue import reads
-from apps.catalogue.models import Subject, University
+from apps.catalogue.models import Lesson, Subject, University
 from apps.catalogue.search import search_catalogue, suggest
-from apps.catalogue.services import refresh_counts, refresh_statistics
+from apps.catalogue.services import deferred_counts, refresh_counts, refresh_statistics
 from apps.core.render_memory import Memory, remembering
-from tests.helpers.large_catalogue import DEGREES, SUBJECTS, fill_catalogue
+from tests.helpers.factories import make_degree, make_university
 from tests.helpers.query_plans import plan_of
+
+# Universities, degrees of each, and subjects of each degree.
+UNIVERSITIES, DEGREES, SUBJECTS = 10, 8, 50
+
+
+def fill_catalogue() -> University:
+    """Write the subjects, with fresh statistics as after an import. Returns a university."""
+    with deferred_counts():
+        for number in range(UNIVERSITIES):
+            university = make_university(f"Universidad {number}")
+            degrees = [make_degree(university) for _ in range(DEGREES)]
+            subjects = [
+                Subject(
+                    degree=degree,
+                    name=f"Materia {'aeiou'[n % 5]}{n:03} sobre {'xyz'[n % 3]}{number}",
+                    final_price=100,
+                    enrolled_offset=n * 37 % 101,
+                    active_lessons_count=1,
+                )
+                for degree in degrees
+                for n in range(SUBJECTS)
+            ]
+            Subject.objects.bulk_create(subjects)
+            Lesson.objects.bulk_create(
+                Lesson(subject=subject, title="PEC 1", price=10) for subject in subjects
+            )
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+    return University.objects.earliest("pk")
+
 
 pytestmark = pytest.mark.django_db
 
@@ -138,3 +171,43 @@ def test_refresh_counts_repairs_a_wrong_university(many):
     refresh_counts()
 
     assert reads.catalogue_page(university_id=many.pk)["count"] == DEGREES * SUBJECTS
+
+
+OVER_ALL = {
+    "all": {},
+    "all, last page": {"page": 9999},
+    "a search of one letter": {"search": "e"},
+    "a search of two letters": {"search": "y3"},
+    "a search of two letters, last page": {"search": "so", "page": 9999},
+}
+
+
+# VACUUM, which a seed and an import run, works only outside a transaction.
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_full_list_uses_an_index_only_scan_after_refresh_statistics():
+    fill_catalogue()
+    refresh_statistics()
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, relallvisible, relpages FROM pg_class WHERE relkind = 'r' "
+            "AND relname IN ('catalogue_university', 'catalogue_degree', 'catalogue_subject', "
+            "'catalogue_lesson', 'catalogue_pricechange')"
+        )
+        pages = {name: (visible, there) for name, visible, there in cursor.fetchall()}
+    assert len(pages) == 5
+    assert all(visible == there > 0 for visible, there in pages.values()), pages
+    for asked in OVER_ALL.values():
+        with CaptureQueriesContext(connection) as captured:
+            reads.catalogue_page(**asked)
+        plans = [
+            plan_of(query["sql"])
+            for query in captured.captured_queries
+            if 'FROM "catalogue_subject"' in query["sql"]
+        ]
+        # The query that counts and the query of the page.
+        assert len(plans) == 2
+        for plan in plans:
+            assert "Seq Scan on catalogue_subject" not in plan, (asked, plan)
+            assert re.search("Index Only Scan using subject_shown", plan), (asked, plan)

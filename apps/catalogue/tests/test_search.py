@@ -1,7 +1,6 @@
 """Search over the whole catalogue: words, accents, mistyped words, degrees and universities."""
 
 import pytest
-from django.test import Client
 
 from apps.catalogue.models import Subject, University
 from apps.catalogue.search import search_catalogue, suggest
@@ -11,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def catalogue() -> dict[str, Subject]:
+def catalogue():
     """Subjects by name, of two degrees at the universities UAF and UDP."""
     faro = make_university("Universidad Abierta del Faro", acronym="UAF")
     poniente = make_university("Universidad a Distancia de Poniente", acronym="UDP")
@@ -30,7 +29,7 @@ def names(text: str) -> set[str]:
 
 
 @pytest.mark.usefixtures("catalogue")
-def test_each_word_is_in_the_subject_its_degree_or_its_university() -> None:
+def test_each_word_is_in_the_subject_its_degree_or_its_university():
     assert names("ESTADISTICA") == {"Estadística aplicada"}
     assert names("espanol") == names("español") == {"Derecho penal español"}
     assert names("memoria psicología") == {"Psicología de la memoria"}
@@ -41,7 +40,7 @@ def test_each_word_is_in_the_subject_its_degree_or_its_university() -> None:
 
 
 @pytest.mark.usefixtures("catalogue")
-def test_mistyped_words_are_replaced_only_if_nothing_is_found() -> None:
+def test_mistyped_words_are_replaced_only_if_nothing_is_found():
     for typed in ("psciologia", "psicolgia", "psikologia", "pisco"):
         found = search_catalogue(typed)
         assert "Psicología jurídica" in set(found.subjects.values_list("name", flat=True)), typed
@@ -52,9 +51,7 @@ def test_mistyped_words_are_replaced_only_if_nothing_is_found() -> None:
     assert names("xyz") == names("astrofisica") == names("") == names("%") == set()
 
 
-def test_degrees_and_universities_are_found_by_name_and_acronym(
-    catalogue: dict[str, Subject],
-) -> None:
+def test_degrees_and_universities_are_found_by_name_and_acronym(catalogue):
     degree = catalogue["Derecho penal español"].degree
     assert search_catalogue("derecho udp").degrees == [degree]
     assert search_catalogue("derecho uaf").degrees == []
@@ -62,7 +59,7 @@ def test_degrees_and_universities_are_found_by_name_and_acronym(
     assert search_catalogue("ponente").universities == [degree.university]
 
 
-def test_drafts_and_later_universities_are_not_found(catalogue: dict[str, Subject]) -> None:
+def test_drafts_and_later_universities_are_not_found(catalogue):
     draft = catalogue["Psicología jurídica"]
     draft.active = False
     draft.save()
@@ -73,9 +70,7 @@ def test_drafts_and_later_universities_are_not_found(catalogue: dict[str, Subjec
 
 
 @pytest.mark.usefixtures("catalogue")
-def test_announced_university_says_so_and_offers_to_tell_when_a_subject_is_published(
-    client: Client,
-) -> None:
+def test_announced_university_says_so_and_offers_to_tell_when_a_subject_is_published(client):
     later = make_university(
         "Universidad del Duero", acronym="UDD", status=University.Status.COMING_SOON
     )
@@ -91,9 +86,7 @@ def test_announced_university_says_so_and_offers_to_tell_when_a_subject_is_publi
     assert "No se encontraron asignaturas" not in html
 
 
-def test_suggestions_lead_to_pages_and_the_last_resort_is_a_request(
-    client: Client, catalogue: dict[str, Subject]
-) -> None:
+def test_suggestions_lead_to_pages_and_the_last_resort_is_a_request(client, catalogue):
     popular = catalogue["Psicología jurídica"]
     Subject.objects.filter(pk=popular.pk).update(popularity=9)
     rows = client.get("/api/suggestions", {"q": "psicologia"}).json()["suggestions"]
@@ -116,7 +109,7 @@ def test_suggestions_lead_to_pages_and_the_last_resort_is_a_request(
 
 
 @pytest.mark.usefixtures("catalogue")
-def test_search_page_sorts_and_offers_a_request(client: Client) -> None:
+def test_search_page_sorts_and_offers_a_request(client):
     html = client.get("/buscar", {"q": "psicologia", "orden": "nombre"}).content.decode()
     assert html.index("Psicología de la memoria") < html.index("Psicología jurídica")
     assert "/buscar?q=psicologia&amp;orden=precio" in html
@@ -132,7 +125,7 @@ def test_search_page_sorts_and_offers_a_request(client: Client) -> None:
 
 
 @pytest.mark.parametrize("search", ["a", "ab", "sobre", "ñ", "x3", "%", "_", "\\", "'", "so bre"])
-def test_search_finds_the_same_names_as_a_plain_substring_match(search: str) -> None:
+def test_search_finds_the_same_names_as_a_plain_substring_match(search):
     degree = make_degree()
     Subject.objects.bulk_create(
         Subject(degree=degree, name=name, final_price=1, active_lessons_count=1)

@@ -1,20 +1,16 @@
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from apps.classroom.tests.moodle_server import TOKEN, FakeMoodle, running_moodle
-from apps.students.models import Student
+from apps.classroom.tests.moodle_server import TOKEN, running_moodle
 from apps.students.services import find_or_create_student
 
 
 @pytest.fixture
-def ana(db: None) -> Student:
+def ana(db):
     return find_or_create_student(email="ana@example.com", phone="+34600111111", first_name="Ana")
 
 
 @pytest.fixture
-def moodle(settings: Any) -> Iterator[FakeMoodle]:
+def moodle(settings):
     """A running fake Moodle, configured as the classroom."""
     with running_moodle() as moodle:
         settings.CLASSROOM = "moodle"

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 import time_machine
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from apps.catalogue.services import refresh_noted_counts
@@ -17,6 +18,9 @@ from apps.classroom.reads import subjects_of
 from apps.classroom.rights import access_end, rights_of
 from apps.classroom.sync import sync_classroom
 from apps.core.retries import RETRY_DELAYS
+from apps.students.models import Student
+from apps.students.services import block_student, unblock_student
+from apps.students.signals import student_blocked, student_unblocked
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
 
@@ -230,3 +234,33 @@ def test_concurrent_pauses_and_resumes_leave_a_consistent_state(ana, micro, stat
     ]
     assert in_parallel(lambda: calls.pop()(), 3) == [None] * 3
     assert Enrolment.objects.get().state == "open"
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_block_waits_for_a_purchase_and_then_pauses_its_access(ana):
+    subject = make_subject()
+
+    def block_without_waiting_long():
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '100ms'")
+        return block_student(student_id=ana.pk, reason="Comparte su cuenta")
+
+    with transaction.atomic():
+        grant_access(student=ana, items=[(subject.pk, None)], order_id=7)
+        [early] = in_parallel(block_without_waiting_long, 1)
+    assert isinstance(early, OperationalError)
+    block_student(student_id=ana.pk, reason="Comparte su cuenta")
+    assert Provisioning.objects.get().paused_for == ["blocked"]
+
+
+@pytest.mark.django_db
+def test_access_follows_the_last_decision_whichever_signal_comes_last(ana):
+    grant_access(student=ana, items=[(make_subject().pk, None)], order_id=7)
+    block_student(student_id=ana.pk, reason="Comparte su cuenta")
+    student_unblocked.send(Student, student=ana)
+    assert Provisioning.objects.get().paused_for == ["blocked"]
+
+    unblock_student(student_id=ana.pk)
+    student_blocked.send(Student, student=ana)
+    assert Provisioning.objects.get().paused_for == []

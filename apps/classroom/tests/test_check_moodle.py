@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
@@ -21,6 +20,7 @@ from apps.classroom.backends.moodle.setup_script import setup_script
 from apps.classroom.models import MoodleCourse
 from apps.classroom.moodle_pages import ask_moodle
 from apps.classroom.tests.moodle_server import STUDENT, MoodleException
+from tests.helpers.admin import make_staff
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -130,18 +130,18 @@ class ReadyMoodle:
 
 
 @pytest.fixture
-def ready(moodle: Any) -> ReadyMoodle:
+def ready(moodle):
     return ReadyMoodle(moodle)
 
 
 @pytest.fixture
-def subject(db: None) -> Subject:
+def subject(db):
     """On sale, with its lessons."""
     return make_subject("Microeconomía")
 
 
 @pytest.fixture
-def mapped(ready: ReadyMoodle, subject: Subject) -> list[int]:
+def mapped(ready, subject):
     """The courses of the subject and of its lesson."""
     ids = [ready.add_course("MICRO", f"asignatura-{subject.pk}")]
     ids += [ready.add_course(f"L{pk}", f"leccion-{pk}") for pk in _lessons(subject)]
@@ -328,8 +328,7 @@ def test_script_has_every_function_right_and_mapped_course(capsys):
 
 
 def _client(*codenames: str) -> Client:
-    staff = User.objects.create_user("carla", is_staff=True)
-    staff.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    staff = make_staff("carla", *codenames)
     client = Client()
     client.force_login(staff)
     return client

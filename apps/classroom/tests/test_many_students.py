@@ -1,6 +1,6 @@
 """Sign-in and the list of enrolments read few rows, however many students have access."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from django.contrib.auth.hashers import make_password
@@ -11,7 +11,7 @@ from apps.classroom.accounts import check_credentials, send_new_link
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.models import Mail
 from tests.helpers.admin import admin_url
-from tests.helpers.factories import make_subject
+from tests.helpers.factories import enrol, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import LARGE, bounded_reads, earlier, multiply
 
@@ -54,8 +54,8 @@ def test_list_of_enrolments_reads_neither_all_of_them_nor_all_degrees(admin_clie
     with bounded_reads():
         assert admin_client.get(admin_url(Enrolment, "changelist")).status_code == 200
     with bounded_reads():
-        month = f"{timezone.localdate():%Y-%m}"
-        found = admin_client.get(admin_url(Enrolment, "changelist"), {"mes": month})
+        days = {"desde": f"{timezone.localdate() - timedelta(days=10)}"}
+        found = admin_client.get(admin_url(Enrolment, "changelist"), days)
         assert found.status_code == 200
 
 
@@ -92,6 +92,4 @@ def test_enrolments_are_filtered_by_the_degrees_of_the_chosen_university(admin_c
 
 def _enrolment():
     order = make_one_of_everything()
-    return Enrolment.objects.create(
-        student=order.student, subject=make_subject(), order_id=order.pk, ends_on=date(2027, 1, 1)
-    )
+    return enrol(order.student, make_subject(), order_id=order.pk, ends_on=date(2027, 1, 1))

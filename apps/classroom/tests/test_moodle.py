@@ -75,17 +75,6 @@ def test_a_purchase_creates_the_user_and_enrols_until_the_end_of_the_semester(mo
     assert (account.external_id, account.username) == (str(user["id"]), "ana@example.com")
 
 
-def test_a_second_order_uses_the_same_user(moodle, ana, micro):
-    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
-    other = make_subject("Estadística")
-    moodle.add_course("EST", f"asignatura-{other.pk}")
-    buy(ana, (micro.pk, None))
-    buy(ana, (other.pk, None), order_id=8)
-    assert len(moodle.users) == 1
-    assert len(moodle.enrolments) == 2
-    assert moodle.calls.count("core_user_create_users") == 1
-
-
 def test_a_lost_answer_creates_no_second_user(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     with time_machine.travel(timezone.now(), tick=False) as clock:
@@ -139,25 +128,6 @@ def test_the_course_entered_by_staff_wins_over_the_idnumber(moodle, ana, micro):
     MoodleCourse.objects.create(subject=micro, shortname="NAMED", course_id=named, full_name="N")
     buy(ana, (micro.pk, None))
     assert [course for _, course in moodle.enrolments] == [named]
-
-
-def test_pause_resume_and_withdrawal_reach_moodle(moodle, ana, micro):
-    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
-    buy(ana, (micro.pk, None))
-
-    def suspended():
-        return [row["suspended"] for row in moodle.enrolments.values()]
-
-    pause_access(order_id=ORDER, cause=Cause.OVERDUE)
-    sync_all()
-    assert suspended() == [True]
-    resume_access(order_id=ORDER, cause=Cause.OVERDUE)
-    sync_all()
-    assert suspended() == [False]
-    withdraw_access(order_id=ORDER)
-    sync_all()
-    assert moodle.enrolments == {}
-    assert {change.status for change in AccessChange.objects.all()} == {"done"}
 
 
 def test_a_course_shared_by_lessons_stays_open_while_one_lesson_is_open(moodle, ana, micro):

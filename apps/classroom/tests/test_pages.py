@@ -14,13 +14,13 @@ from django.test.utils import CaptureQueriesContext
 from apps.classroom import accounts
 from apps.classroom.access_links import account_for, make_token
 from apps.classroom.accounts import LinkUsed, set_password
-from apps.classroom.models import Account, Enrolment
+from apps.classroom.models import Account
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.models import Mail
 from apps.students.services import find_or_create_student
-from tests.helpers.factories import make_subject
+from tests.helpers.commands import run_worker
+from tests.helpers.factories import enrol, make_subject
 from tests.helpers.parallel import in_parallel
-from tests.helpers.worker import run_worker
 
 PASSWORD = "marea-alta-42"
 WRONG = "El email o la contraseña no son correctos."
@@ -353,7 +353,7 @@ def test_the_classroom_lists_whole_subjects_and_single_lessons(client, student, 
 def test_a_student_does_not_see_another_student_s_subjects(client, with_password):
     bruno = find_or_create_student(email="bruno@example.com", phone="+34600222222")
     subject = make_subject("Microeconomía")
-    Enrolment.objects.create(student=bruno, subject=subject, order_id=2)
+    enrol(bruno, subject)
     sign_in(client)
     text = read(client.get("/aula"))
     assert "Microeconomía" not in text
@@ -361,9 +361,7 @@ def test_a_student_does_not_see_another_student_s_subjects(client, with_password
 
 
 def test_the_page_says_when_all_access_has_ended(client, student, with_password):
-    Enrolment.objects.create(
-        student=student, subject=make_subject(), order_id=2, ends_on="2020-01-31"
-    )
+    enrol(student, make_subject(), ends_on="2020-01-31")
     sign_in(client)
     text = read(client.get("/aula"))
     assert "Tu acceso ha terminado con el semestre." in text
@@ -371,7 +369,7 @@ def test_the_page_says_when_all_access_has_ended(client, student, with_password)
 
 
 def test_a_paused_subject_is_listed_without_its_lessons(client, student, with_password):
-    Enrolment.objects.create(student=student, subject=make_subject(), order_id=2, state="paused")
+    enrol(student, make_subject(), state="paused")
     sign_in(client)
     text = read(client.get("/aula"))
     assert "El acceso está en pausa" in text
@@ -383,9 +381,7 @@ def test_the_list_makes_a_constant_number_of_queries(client, student, with_passw
     client.get("/aula")
 
     def queries_with_one_more(number):
-        Enrolment.objects.create(
-            student=student, subject=make_subject(f"Asignatura {number}"), order_id=1
-        )
+        enrol(student, make_subject(f"Asignatura {number}"))
         with CaptureQueriesContext(connection) as queries:
             client.get("/aula")
         return len(queries)

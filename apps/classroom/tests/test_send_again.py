@@ -3,7 +3,6 @@
 import copy
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django_tasks_db.models import DBTaskResult
 
@@ -17,6 +16,7 @@ from apps.classroom.tests.moodle_server import STUDENT, TEACHER
 from apps.core.dates import today
 from apps.core.models import Mail, StaffAction
 from apps.students.services import find_or_create_student
+from tests.helpers.admin import make_staff
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -51,8 +51,7 @@ def backup_of(moodle):
 
 
 def client_with(*codenames):
-    staff = User.objects.create_user("carla", is_staff=True)
-    staff.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    staff = make_staff("carla", *codenames)
     client = Client()
     client.force_login(staff)
     return client
@@ -61,7 +60,7 @@ def client_with(*codenames):
 def work_off():
     """Do what is in the queue, in the order in which a worker takes it; the names of the tasks."""
     done = []
-    while row := DBTaskResult.objects.filter(status="READY").order_by("-priority", "pk").first():
+    while row := DBTaskResult.objects.ready().first():
         DBTaskResult.objects.filter(pk=row.pk).delete()
         done.append(row.task_path.rpartition(".")[2])
         for task in (sync_classroom, send_batch_again):

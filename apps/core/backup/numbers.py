@@ -12,14 +12,14 @@ from django.db.models import AutoField, Max
 GAP = 10_000
 
 
-def pass_over_lost_ids() -> None:
+def skip_lost_ids() -> None:
     """Leave a gap after the last id of every table. Call it once after a backup was loaded."""
     for model in apps.get_models(include_auto_created=True):
         if model._meta.managed and not model._meta.proxy and _counts(model):
             _set_last(model, _last_given(model) + GAP)
 
 
-def pass_over_ids(model: type[models.Model], highest: int) -> int:
+def skip_ids(model: type[models.Model], highest: int) -> int:
     """Leave a gap after `highest`, unless the ids are beyond that. Returns the next id."""
     last = max(_last_given(model), highest + GAP)
     _set_last(model, last)

@@ -108,7 +108,7 @@ def _deliver_in_order(mail: Mail) -> None:
     The oldest waiting mail is sent first. One attempt shows whether the server is back, and if it
     is, the waiting mails are sent in the order in which they were queued.
     """
-    some_wait = Mail.some_wait()
+    some_wait = Mail.any_waiting()
     first = (Mail.claim_waiting(before=mail) if some_wait else None) or mail
     try:
         reached = _attempt(first)
@@ -184,8 +184,9 @@ def retry_mail(mail: Mail, *, even_dropped: bool = False) -> bool:
 
 
 def discard_mails(mails: QuerySet[Mail]) -> int:
-    """Decide that withheld mails are never sent; return how many they were. For staff."""
-    return mails.filter(status=Mail.Status.WITHHELD).update(status=Mail.Status.DROPPED)
+    """Decide that withheld and failed mails are never sent; return how many. For staff."""
+    unsent = (Mail.Status.WITHHELD, Mail.Status.FAILED)
+    return mails.filter(status__in=unsent).update(status=Mail.Status.DROPPED)
 
 
 def requeue_stuck_mails() -> int:

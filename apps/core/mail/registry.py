@@ -81,6 +81,12 @@ class MailTemplate:
     origin: Origin | FindOrigin
     student: FindStudent | None
 
+    @property
+    def path(self) -> str:
+        """The path of its files in `templates`, without their ending."""
+        app = self.build.__module__.split(".")[1]
+        return f"{app}/emails/{self.name}"
+
 
 @dataclass(frozen=True)
 class Attachment:
@@ -117,16 +123,17 @@ def register_mail(
     origin: Origin | FindOrigin,
     student: FindStudent | None = None,
 ) -> None:
-    """Register a mail whose templates are `templates/emails/<template>.{txt,html}`.
+    """Register a mail whose templates are `templates/<app>/emails/<template>.{txt,html}`.
 
-    `subject` is a template string ("Tu pedido {{ reference }}"). `build` gets the row's context and
-    returns the variables of subject and templates. Links that grant access are `SecretUrl`s, those
-    that open an account are `AccountUrl`s, and what a visitor has typed is `TypedText`, except in
-    mails to staff. Three variables are special: `reply_to`, `attachments`, and `unsubscribe_url`,
-    which unsubscribes on a bare POST (RFC 8058). The builder raises NoLongerDue when the mail must
-    not be sent any more. `origin` says who causes the mail, or finds it out from the row's context.
-    `student` finds the student whose new address a waiting mail follows; without it, the mail stays
-    with the address to which it was queued.
+    The app is the one that has the function `build`. `subject` is a template string ("Tu pedido
+    {{ reference }}"). `build` gets the row's context and returns the variables of subject and
+    templates. Links that grant access are `SecretUrl`s, those that open an account are
+    `AccountUrl`s, and what a visitor has typed is `TypedText`, except in mails to staff. Three
+    variables are special: `reply_to`, `attachments`, and `unsubscribe_url`, which unsubscribes on a
+    bare POST (RFC 8058). The builder raises NoLongerDue when the mail must not be sent any more.
+    `origin` says who causes the mail, or finds it out from the row's context. `student` finds the
+    student whose new address a waiting mail follows; without it, the mail stays with the address to
+    which it was queued.
     """
     _templates[template] = MailTemplate(template, subject, build, origin, student)
 
@@ -228,12 +235,12 @@ def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
         "tax_id": contact.tax_id,
         **values,
     }
-    engine = Engine.get_default()
+    engine, registered = Engine.get_default(), _templates[template]
     # Plain text must not be HTML-escaped: "Álgebra & Cálculo".
     plain = Context(values, autoescape=False)
-    subject = _one_line(engine.from_string(_templates[template].subject).render(plain))
-    text = engine.get_template(f"emails/{template}.txt").render(plain)
-    html = engine.get_template(f"emails/{template}.html").render(
+    subject = _one_line(engine.from_string(registered.subject).render(plain))
+    text = engine.get_template(f"{registered.path}.txt").render(plain)
+    html = engine.get_template(f"{registered.path}.html").render(
         Context({**values, "subject": subject})
     )
     return RenderedMail(

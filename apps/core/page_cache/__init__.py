@@ -5,6 +5,6 @@
    (`answers`), in the process and in Django's cache.
 3. Triggers in the database record each commit that changes what such a view shows (`triggers`).
    Every process asks for them twice a second (`version`) and then renders anew.
-4. No answer is kept longer than a minute, or past a full hour: campaigns begin and end at midnight,
-   and the home page shows another exercise each hour.
+4. No answer is kept longer than a minute, or past a full hour: campaigns begin and end at full
+   hours, and the home page shows another exercise each hour.
 """

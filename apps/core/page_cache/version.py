@@ -15,9 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 class Version:
-    """Reads the recorded changes at most every PAGE_CACHE_POLL_SECONDS, in one request.
+    """Reads the recorded changes at most every PAGE_CACHE_POLL_SECONDS, by one request at a time.
 
-    Other requests meanwhile use the version before it, if it is younger than two such times;
+    Meanwhile other requests use the previous version, if it is younger than twice that time;
     otherwise they wait.
     """
 
@@ -44,7 +44,7 @@ class Version:
 
 
 def _read() -> str:
-    """One query. Empty if the database does not answer: then nothing can change either.
+    """Read the version, in one query. Empty if the database does not answer: then nothing changes.
 
     The sum finds changes that are committed in another order than that of their ids, and the number
     of rows those that come while old rows are deleted. A new build of the front end counts too.

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
+from enum import StrEnum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import SuspiciousOperation
@@ -20,9 +21,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
-from apps.core.input_fields import EmailFormField, EurosField
+from apps.core.input_fields import (
+    EmailFormField,
+    EurosField,
+    is_row_number,
+)
 from apps.core.models import StaffAction
-from apps.core.money import format_euros, to_cents
+from apps.core.money import format_euros, grouped, to_cents
 from apps.core.public_pictures import PictureField
 from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.admin_lookups import GuardedLookups
@@ -48,12 +53,15 @@ FORM_FIELDS: dict[Any, dict[str, Any]] = {
     EmailField: {"form_class": EmailFormField},
     PictureField: {"widget": PictureInput},
 }
-# The most digits of a number that every database stores.
-LONGEST_NUMBER = 18
 # Where the form of a list with editable columns names a row.
 _ROW_NUMBER = re.compile(r"form-\d+-id")
 # The most rows that a list counts and offers pages for. Older rows are found by search and filter.
 MOST_COUNTED = 2_000
+# The most rows of one file.
+MOST_EXPORTED = 50_000
+# The most rows of an action that asks first: its question sends each row as a field of a form, of
+# which Django takes 1,000.
+MOST_ASKED_ABOUT = 500
 
 
 class BoundedPaginator(_Paginator):
@@ -77,6 +85,10 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
     empty_value_display = NOTHING
     # Actions that add log entries of their own, one for each row.
     logged_by_row: tuple[str, ...] = ("delete_selected",)
+    # Actions whose first answer is a question with all chosen rows.
+    asking_first: tuple[str, ...] = ("delete_selected",)
+    # Actions that take any number of rows: with a few statements, or on a page of their own.
+    on_whole_lists: tuple[str, ...] = ()
     # Whether opening a row is logged, as personal data are read.
     logs_reading = False
     # Counts beside every choice of every filter would read the whole table.
@@ -89,7 +101,7 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
     ) -> HttpResponse:
         """Refuse a saved list with a row number that no database stores (`list_editable`)."""
         numbers = (request.POST[name] for name in request.POST if _ROW_NUMBER.fullmatch(name))
-        if not all(_is_row_number(number) for number in numbers):
+        if not all(is_row_number(number) for number in numbers):
             raise SuspiciousOperation
         return super().changelist_view(request, extra_context)
 
@@ -97,7 +109,7 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         """Refuse a chosen row whose number no database stores: Django would ask for its name."""
         names = {*self.get_autocomplete_fields(request), *(f.name for f in self.opts.many_to_many)}
         chosen = (number for name in names for number in request.POST.getlist(name) if number)
-        if not all(map(_is_row_number, chosen)):
+        if not all(map(is_row_number, chosen)):
             raise SuspiciousOperation
         return super().changeform_view(request, *args, **kwargs)
 
@@ -115,22 +127,30 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
         """Refuse a row number that no database stores."""
-        if not all(map(_is_row_number, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+        if not all(map(is_row_number, request.POST.getlist(ACTION_CHECKBOX_NAME))):
             raise SuspiciousOperation
         return super().response_action(request, queryset, *args, **kwargs)
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """The actions of the list. Each of them logs the rows that it gets.
+        """The actions of the list. Each of them logs the rows that it gets, and has a limit.
 
         Django alone reads from the request which action runs on which rows: a second reading could
         differ, and then an export would leave no trace.
         """
         actions: Any = super().get_actions(request)
         return {
-            name: (function if name in self.logged_by_row else _logged(function, name, title),
-                   name, title)
+            name: (self._guarded(function, name, title), name, title)
             for name, (function, _, title) in actions.items()
-        }  # fmt: skip
+        }
+
+    def _guarded(self, action: Callable[..., Any], name: str, title: Any) -> Callable[..., Any]:
+        if name not in self.logged_by_row:
+            action = _logged(action, name, title)
+        if name in self.on_whole_lists:
+            return action
+        if name.startswith("export"):
+            return _limited(action, MOST_EXPORTED)
+        return _limited(action, MOST_ASKED_ABOUT if name in self.asking_first else MOST_COUNTED)
 
     def render_change_form(
         self,
@@ -172,27 +192,46 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         super().save_formset(request, form, formset, change)
 
 
+def _limited(action: Callable[..., Any], most: int) -> Callable[..., Any]:
+    """The action of a list, which refuses more rows than this.
+
+    "Select all" chooses all rows of the list, of which it has counted `MOST_COUNTED` at most: a
+    clerk who reads "2000" would mail or delete any number.
+    """
+
+    @wraps(action)
+    def run(page: Any, request: HttpRequest, rows: QuerySet[Any]) -> Any:
+        if rows.order_by()[: most + 1].count() <= most:
+            return action(page, request, rows)
+        text = f"No se ha hecho nada: son más de {grouped(most)}. Filtra la lista y ve por partes."
+        page.message_user(request, text, messages.ERROR)
+        return None
+
+    return run
+
+
 def _logged(action: Callable[..., Any], name: str, title: Any) -> Callable[..., Any]:
     """The action of a list, which then logs the rows that it was run on.
 
-    A page in answer (Django's type for it is TemplateResponse) only asks whether to go on.
+    A page in answer (Django's type for it is TemplateResponse) only asks whether to go on. An
+    action that breaks off may have changed the first rows.
     """
 
     @wraps(action)
     def run(page: Any, request: HttpRequest, rows: QuerySet[Any]) -> Any:
         ids = list(rows.values_list("pk", flat=True))
-        answer = action(page, request, rows)
+        is_export = name.startswith("export")
+        kind = StaffAction.Kind.EXPORTED if is_export else StaffAction.Kind.ACTION
+        try:
+            answer = action(page, request, rows)
+        except Exception:
+            log_rows(request, page.model, ids, f"{title} (interrumpida)", kind=kind)
+            raise
         if ids and not isinstance(answer, (TemplateResponse, PasswordConfirmation)):
-            is_export = name.startswith("export")
-            kind = StaffAction.Kind.EXPORTED if is_export else StaffAction.Kind.ACTION
             log_rows(request, page.model, ids, str(title), kind=kind)
         return answer
 
     return run
-
-
-def _is_row_number(text: str) -> bool:
-    return text.isdecimal() and len(text) <= LONGEST_NUMBER
 
 
 class _ReadOnly:
@@ -233,14 +272,17 @@ class ReadOnlyRowsInline(_ReadOnly, _TabularInline):
 
 
 class OrderNumberSearch:
-    """Mixin: a search for a number finds the rows of exactly that order (`order_id`)."""
+    """Mixin: a search for a number finds the rows of exactly that order."""
+
+    # The field that holds the order's number.
+    order_number_field = "order_id"
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         term = search_term.strip()
-        if term.isdecimal() and len(term) <= LONGEST_NUMBER:
-            return queryset.filter(order_id=int(term)), False
+        if is_row_number(term):
+            return queryset.filter(**{self.order_number_field: int(term)}), False
         page: Any = super()
         results: tuple[QuerySet[Any], bool] = page.get_search_results(
             request, queryset, search_term
@@ -278,6 +320,37 @@ def moment(field: str, label: str) -> Callable[[Model], str]:
     # Django names the column's CSS class after the function.
     shown.__name__ = field
     return shown
+
+
+class Tone(StrEnum):
+    """The colour of a state. Its word always stands beside it."""
+
+    GOOD = "good"
+    WAIT = "wait"
+    BAD = "bad"
+    QUIET = "quiet"
+
+
+def pill(word: object, tone: Tone) -> SafeString:
+    """A state as a coloured pill with its word."""
+    return format_html('<span class="state state--{}">{}</span>', tone, word)
+
+
+def attention(text: str) -> SafeString:
+    """What a person has to look at; empty if there is nothing."""
+    return format_html('<span class="attention">{}</span>', text) if text else SafeString("")
+
+
+def two_lines(first: object, second: object) -> SafeString | str:
+    """A cell with what the row is, and below it, smaller, what belongs to it."""
+    if not second:
+        return str(first)
+    return format_html('<span>{}<small class="second">{}</small></span>', first, second)
+
+
+def person(name: str, email: str) -> SafeString | str:
+    """A cell with a person: the name, and the address below it."""
+    return two_lines(name or email, email if name else "")
 
 
 def money(amount: Any) -> str:

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from apps.core.errors import AcademyError, Conflict
-from apps.core.staff.admin_log import log_about
+from apps.core.staff.admin_log import log_action
 from apps.core.staff.fresh_password import REPEAT, PasswordConfirmation, password_is_fresh
 
 
@@ -38,12 +38,14 @@ def button_view(
     work: Callable[[HttpRequest, Any], str],
     phrase: str,
     asks_password: bool = False,
+    back: str = "",
 ) -> Callable[..., HttpResponse]:
     """A view that does `work` with one row and returns to the row's page.
 
     `work` returns a Spanish sentence for staff, or raises Repeated or another AcademyError.
     `phrase` begins the entry in the admin's log. The row's number is the view's only argument.
-    `asks_password`: the button needs a fresh password.
+    `asks_password`: the button needs a fresh password. `back` is the name of a list to return to,
+    with the filters that the button's address has.
     """
 
     def button(request: HttpRequest, **number: int) -> HttpResponse:
@@ -63,8 +65,8 @@ def button_view(
         except AcademyError as refusal:
             messages.error(request, refusal.message)
         else:
-            log_about(request, row, f"{phrase}: {sentence}")
+            log_action(request, row, f"{phrase}: {sentence}")
             messages.success(request, sentence)
-        return redirect(page)
+        return redirect(f"{reverse(back)}?{request.GET.urlencode()}" if back else page)
 
     return button

@@ -39,7 +39,7 @@ def log_rows(
     save_as(entry, kind)
 
 
-def log_about(request: HttpRequest, row: Model, what: str) -> None:
+def log_action(request: HttpRequest, row: Model, what: str) -> None:
     """Log what a member of staff has done with this row. `what` is a Spanish phrase."""
     LogEntry.objects.create(
         user_id=request.user.pk or 0,

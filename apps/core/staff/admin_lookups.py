@@ -41,6 +41,9 @@ def _lookups_of(one_filter: Any, model: type[Model]) -> Iterator[str]:
     if isinstance(one_filter, type) and issubclass(one_filter, admin.SimpleListFilter):
         yield str(one_filter.parameter_name)
         return
+    if isinstance(one_filter, type) and hasattr(one_filter, "parameter_names"):
+        yield from one_filter.parameter_names
+        return
     path, kind = one_filter if isinstance(one_filter, (tuple, list)) else (one_filter, None)
     field: Any = get_fields_from_path(model, path)[-1]
     yield f"{path}__isnull"

@@ -1,10 +1,14 @@
 """Asks staff for their password again before refunds and exports, and before changing accounts,
 addresses and what the site says about its owner.
+
+The password counts for 15 minutes, and for the acts of `RepeatedAct` for a working day of the same
+session (docs/rules.md, "Staff").
 """
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import wraps
+from enum import StrEnum
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -25,7 +29,18 @@ else:
     _ModelAdmin, _ModelForm = object, object
 
 FRESH = timedelta(minutes=15)
+WORKING_DAY = timedelta(hours=8)
 GIVEN_AT = "password_given_at"
+GIVEN_FOR = "password_given_for"
+
+
+class RepeatedAct(StrEnum):
+    """An act that staff repeat all day and whose sum a day is limited for each of them."""
+
+    REFUND = "refund"
+    TRANSFER = "transfer"
+
+
 REPEAT = "Escribe tu contraseña y vuelve a hacer lo que ibas a hacer."
 
 
@@ -45,15 +60,30 @@ def note_password(request: HttpRequest) -> None:
     request.session[GIVEN_AT] = timezone.now().isoformat()
 
 
-def password_is_fresh(request: HttpRequest) -> bool:
-    """Whether the user of this session gave their password within the last 15 minutes."""
-    noted = request.session.get(GIVEN_AT)
-    if not noted:
-        return False
-    return timezone.now() - datetime.fromisoformat(noted) <= FRESH
+def password_is_fresh(request: HttpRequest, act: RepeatedAct | None = None) -> bool:
+    """Whether the user of this session gave their password within the last 15 minutes.
+
+    For an act that is named, the password that it was first done with counts for 8 hours.
+    """
+    given_at = request.session.get(GIVEN_AT)
+    is_fresh = _is_within(FRESH, given_at)
+    if act is None:
+        return is_fresh
+    given_for = request.session.get(GIVEN_FOR, {})
+    if _is_within(WORKING_DAY, given_for.get(act)):
+        return True
+    if is_fresh:
+        request.session[GIVEN_FOR] = {**given_for, act: given_at}
+    return is_fresh
 
 
-def fresh_password_required(view: Callable[..., Any]) -> Callable[..., Any]:
+def _is_within(age: timedelta, noted: str | None) -> bool:
+    return noted is not None and timezone.now() - datetime.fromisoformat(noted) <= age
+
+
+def fresh_password_required(
+    view: Callable[..., Any], *, act: RepeatedAct | None = None
+) -> Callable[..., Any]:
     """Let a view run only after a fresh password. For methods: `method_decorator` of this.
 
     A submitted form is not kept: a message asks the user to submit it again.
@@ -61,7 +91,7 @@ def fresh_password_required(view: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse | None:
-        if password_is_fresh(request):
+        if password_is_fresh(request, act):
             answer: HttpResponse | None = view(request, *args, **kwargs)
             return answer
         if request.method == "POST":
@@ -69,6 +99,11 @@ def fresh_password_required(view: Callable[..., Any]) -> Callable[..., Any]:
         return PasswordConfirmation(request)
 
     return checked
+
+
+def password_required_for(act: RepeatedAct) -> Callable[..., Any]:
+    """The decorator `fresh_password_required` for an act that is done all day."""
+    return partial(fresh_password_required, act=act)
 
 
 class _RefusesChanges(_ModelForm):

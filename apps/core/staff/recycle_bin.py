@@ -23,6 +23,9 @@ from apps.core.staff_records import DELETED_KEPT_FOR
 
 # The apps whose content goes to the bin. Data of customers does not.
 RECYCLED_APPS = frozenset({"catalogue", "pages", "pricing"})
+# Offers come back switched off: switching one on needs a limit for it (docs/rules.md, "Limits of
+# staff").
+SWITCHED_OFF = frozenset({"pricing.campaign", "pricing.promocode"})
 
 
 class CannotRestore(Conflict):
@@ -88,6 +91,8 @@ def restore(deleted: DeletedRow) -> str:
 
 def _insert(one: Any) -> None:
     row = one.object
+    if row._meta.label_lower in SWITCHED_OFF:
+        row.active = False
     name = f"{row._meta.verbose_name} «{row}»" if not row._meta.auto_created else "un enlace"
     if type(row)._base_manager.filter(pk=row.pk).exists():
         raise CannotRestore(f"{name}: hay algo nuevo en su lugar.")

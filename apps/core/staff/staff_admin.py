@@ -14,7 +14,7 @@ from django.utils.text import capfirst
 
 from apps.core.models import DeletedRow, StaffAction
 from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, moment
-from apps.core.staff.recycle_bin import CannotRestore, restore
+from apps.core.staff.recycle_bin import SWITCHED_OFF, CannotRestore, restore
 
 
 def _kind_of_row(label: str) -> str:
@@ -135,7 +135,8 @@ class DeletedRowAdmin(ReadOnlyAdmin):
                 sentence = f"No se puede recuperar «{row}»: {refusal.message}"
                 self.message_user(request, sentence, messages.ERROR)
             else:
-                self.message_user(request, f"Recuperado: {name}.", messages.SUCCESS)
+                off = " Está sin activar." if row.about in SWITCHED_OFF else ""
+                self.message_user(request, f"Recuperado: {name}.{off}", messages.SUCCESS)
 
     def has_restore_permission(self, request: HttpRequest) -> bool:
         # A deleted row has no edit form, so its change permission controls this action.

@@ -1,8 +1,12 @@
-"""Addresses with which one person could pass for another, or for an erased student."""
+"""Fields of forms and of the API: their addresses, and what they say of wrong values."""
+
+import re
+from inspect import getmembers, isclass
 
 import pytest
 from django import forms
-from rest_framework import serializers
+from django.utils.translation import override
+from rest_framework import exceptions, serializers
 
 from apps.core.input_fields import EmailField, EmailFormField
 from tools.dev.processes import ROOT
@@ -58,3 +62,31 @@ def test_student_form_of_the_admin_refuses_the_placeholder_of_an_erased_student(
     assert page.context["adminform"].form.errors["email"] == [
         "Escribe un correo electrónico válido."
     ]
+
+
+FORMAL = re.compile(r"\b(usted|introduzca|asegúrese|seleccione|compruebe|adjunte)\b", re.IGNORECASE)
+
+
+def test_no_default_sentence_of_a_field_is_formal():
+    with override("es"):
+        formal = [
+            f"{name}.{code}: {message}"
+            for name, field in getmembers(serializers, isclass)
+            for code, message in getattr(field, "default_error_messages", {}).items()
+            if FORMAL.search(str(message))
+        ]
+        assert formal == []
+        assert not FORMAL.search(str(exceptions.PermissionDenied.default_detail))
+
+
+@pytest.mark.django_db
+def test_wrong_values_get_a_familiar_sentence(client):
+    answer = client.post(
+        "/api/process-checkout",
+        {"email": "ana", "total_amount": "x", "items": "x", "promo_code": "x" * 200},
+        content_type="application/json",
+    )
+    sentences = str(answer.json()["fields"])
+    assert answer.status_code == 400
+    assert not FORMAL.search(sentences)
+    assert "Escribe un" in sentences

@@ -15,7 +15,6 @@ from time import sleep
 import pytest
 import time_machine
 from django.conf import settings
-from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.urls import reverse
@@ -25,6 +24,7 @@ from apps.core import jobs
 from apps.core.mail.registry import render_for_staff
 from apps.core.management.commands import clock as clock_command
 from apps.core.models import Mail, ScheduledJob
+from tests.helpers.admin import make_staff
 from tests.helpers.migrated_database import copy_migrated_file
 from tests.helpers.parallel import in_parallel
 
@@ -32,7 +32,7 @@ NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, jobs.Job]:
+def registered(monkeypatch):
     """An empty job registry for the test."""
     table: dict[str, jobs.Job] = {}
     monkeypatch.setattr(jobs, "_jobs", table)
@@ -44,7 +44,7 @@ def every_five_minutes(function: Callable[[], str], name: str = "count") -> None
 
 
 @pytest.mark.django_db
-def test_a_new_job_runs_at_once_and_then_at_its_interval(registered) -> None:
+def test_a_new_job_runs_at_once_and_then_at_its_interval(registered):
     runs: list[datetime] = []
     every_five_minutes(lambda: runs.append(timezone.now()) or "Hecho")
     with time_machine.travel(NOON, tick=False) as clock:
@@ -57,7 +57,7 @@ def test_a_new_job_runs_at_once_and_then_at_its_interval(registered) -> None:
 
 
 @pytest.mark.django_db
-def test_a_daily_job_runs_at_its_time_in_madrid(registered) -> None:
+def test_a_daily_job_runs_at_its_time_in_madrid(registered):
     runs: list[datetime] = []
     jobs.job("nightly", "Cada noche", when=time(3, 30))(lambda: runs.append(timezone.now()) or "")
     with time_machine.travel(NOON, tick=False) as clock:
@@ -72,7 +72,7 @@ def test_a_daily_job_runs_at_its_time_in_madrid(registered) -> None:
 
 
 @pytest.mark.django_db
-def test_a_failure_is_stored_mailed_once_a_day_and_stops_no_other_job(registered) -> None:
+def test_a_failure_is_stored_mailed_once_a_day_and_stops_no_other_job(registered):
     def fail() -> str:
         raise RuntimeError("sin conexión")
 
@@ -97,7 +97,7 @@ def test_a_failure_is_stored_mailed_once_a_day_and_stops_no_other_job(registered
 
 
 @pytest.mark.django_db
-def test_a_run_without_a_result_keeps_the_last_result(registered) -> None:
+def test_a_run_without_a_result_keeps_the_last_result(registered):
     results = iter(["Correos recuperados: 2", ""])
     every_five_minutes(lambda: next(results))
     with time_machine.travel(NOON, tick=False) as clock:
@@ -109,7 +109,7 @@ def test_a_run_without_a_result_keeps_the_last_result(registered) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_concurrent_clocks_run_a_job_once(registered) -> None:
+def test_concurrent_clocks_run_a_job_once(registered):
     runs: list[int] = []
     every_five_minutes(lambda: runs.append(1) or "")
     ran = in_parallel(jobs.run_due_jobs, 10)
@@ -118,7 +118,7 @@ def test_concurrent_clocks_run_a_job_once(registered) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_lease_of_a_long_job_is_renewed(registered, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lease_of_a_long_job_is_renewed(registered, monkeypatch):
     monkeypatch.setattr(jobs, "HEARTBEAT_S", 0.05)
     started, finish, runs = Event(), Event(), []
 
@@ -151,9 +151,7 @@ def test_the_lease_of_a_long_job_is_renewed(registered, monkeypatch: pytest.Monk
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_clock_that_lost_its_lease_keeps_the_other_clock_s_lease(
-    registered, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_lost_its_lease_keeps_the_other_clock_s_lease(registered, monkeypatch):
     monkeypatch.setattr(jobs, "HEARTBEAT_S", 0.05)
     other = timezone.now() + timedelta(hours=1)
 
@@ -169,7 +167,7 @@ def test_a_clock_that_lost_its_lease_keeps_the_other_clock_s_lease(
     assert (row.leased_until, row.last_result) == (other, "Hecho")
 
 
-def test_the_clock_survives_a_database_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_survives_a_database_outage(monkeypatch):
     rounds: list[int] = []
 
     def fail_at_first(*, stop: Callable[[], bool]) -> None:
@@ -191,7 +189,7 @@ def test_the_clock_survives_a_database_outage(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.django_db
-def test_a_job_whose_clock_died_is_taken_over_after_its_lease(registered) -> None:
+def test_a_job_whose_clock_died_is_taken_over_after_its_lease(registered):
     runs: list[int] = []
     every_five_minutes(lambda: runs.append(1) or "")
     with time_machine.travel(NOON, tick=False) as clock:
@@ -203,7 +201,7 @@ def test_a_job_whose_clock_died_is_taken_over_after_its_lease(registered) -> Non
 
 
 @pytest.mark.django_db
-def test_a_stopped_clock_starts_no_further_job(registered) -> None:
+def test_a_stopped_clock_starts_no_further_job(registered):
     runs: list[str] = []
     every_five_minutes(lambda: runs.append("a") or "", "a")
     every_five_minutes(lambda: runs.append("b") or "", "b")
@@ -211,7 +209,7 @@ def test_a_stopped_clock_starts_no_further_job(registered) -> None:
 
 
 @pytest.mark.django_db
-def test_staff_can_list_jobs_and_run_one_now(registered, admin_client) -> None:
+def test_staff_can_list_jobs_and_run_one_now(registered, admin_client):
     every_five_minutes(lambda: "Correos recuperados: 2")
     url = reverse("admin:core_scheduledjob_changelist")
     assert "El reloj no está en marcha" in admin_client.get(url).content.decode()
@@ -226,10 +224,8 @@ def test_staff_can_list_jobs_and_run_one_now(registered, admin_client) -> None:
 
 
 @pytest.mark.django_db
-def test_running_a_job_needs_the_change_permission(registered, client, django_user_model) -> None:
-    clerk = django_user_model.objects.create_user("clerk", is_staff=True)
-    clerk.user_permissions.add(Permission.objects.get(codename="view_scheduledjob"))
-    client.force_login(clerk)
+def test_running_a_job_needs_the_change_permission(registered, client):
+    make_staff("clerk", "view_scheduledjob", client=client)
     every_five_minutes(lambda: "")
     jobs.run_due_jobs()
     before = ScheduledJob.objects.get().due_at
@@ -239,13 +235,13 @@ def test_running_a_job_needs_the_change_permission(registered, client, django_us
 
 
 @pytest.mark.django_db
-def test_all_jobs_of_the_shop_run_without_failures() -> None:
+def test_all_jobs_of_the_shop_run_without_failures():
     assert {"reconcile_payments", "send_due_mails", "provision_due"} <= set(jobs.all_jobs())
     call_command("clock", "--once")
     assert {row.failures for row in ScheduledJob.objects.all()} == {0}
 
 
-def test_the_clock_exits_with_status_0_on_sigterm(tmp_path) -> None:
+def test_the_clock_exits_with_status_0_on_sigterm(tmp_path):
     env = os.environ | {
         "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
         "VAR_DIR": str(tmp_path),
@@ -267,7 +263,7 @@ def test_the_clock_exits_with_status_0_on_sigterm(tmp_path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_clock_that_was_a_day_ahead_stops_no_job_for_a_day(registered) -> None:
+def test_a_clock_that_was_a_day_ahead_stops_no_job_for_a_day(registered):
     runs: list[datetime] = []
     every_five_minutes(lambda: runs.append(timezone.now()) or "")
     jobs.job("nightly", "Cada noche", when=time(3, 30))(lambda: runs.append(timezone.now()) or "")

@@ -18,7 +18,7 @@ from apps.core.retries import LEASE
 from apps.core.workers.lost_tasks import KILLED, MOST_STARTS, TASK_LASTS_AT_MOST
 from apps.payments.models import ProviderEvent
 from apps.payments.webhooks import process_event
-from tests.helpers.worker import run_worker
+from tests.helpers.commands import run_worker
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 pytestmark = pytest.mark.django_db

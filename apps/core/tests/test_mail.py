@@ -24,8 +24,8 @@ from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import SecretUrl, register_mail, render_for_staff, render_mail
 from apps.core.models import Mail
 from apps.core.retries import LEASE, RETRY_DELAYS
+from tests.helpers.commands import run_worker
 from tests.helpers.parallel import in_parallel
-from tests.helpers.worker import run_worker
 
 LINK = "https://academia.example/aula/acceso?enlace=secreto"
 
@@ -34,8 +34,8 @@ LINK = "https://academia.example/aula/acceso?enlace=secreto"
 def greeting(monkeypatch, settings, tmp_path):
     """Register a mail that only these tests use."""
     monkeypatch.setattr(registry, "_templates", dict(registry._templates))
-    folder = tmp_path / "emails"
-    folder.mkdir()
+    folder = tmp_path / "core/emails"
+    folder.mkdir(parents=True)
     (folder / "greeting.txt").write_text("Hola, {{ name }}: {{ link }}")
     (folder / "greeting.html").write_text("<p>Hola, {{ name }}: {{ link }}</p>")
     settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path]}]

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from django.core.mail.backends.base import BaseEmailBackend
 from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
@@ -14,6 +13,7 @@ from apps.core.mail.samples import mail_previews
 from apps.core.models import Mail
 from apps.orders.models import Order
 from apps.students.models import Student
+from tests.helpers.admin import make_staff
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/core/mail/modelos/"
@@ -27,12 +27,7 @@ class RefusingBackend(BaseEmailBackend):
 @pytest.fixture
 def carla(client):
     """A clerk with only the permission to read mails."""
-    user = get_user_model().objects.create_user(
-        "carla", password="clave-de-carla", email="carla@example.com", is_staff=True
-    )
-    user.user_permissions.add(Permission.objects.get(codename="view_mail"))
-    client.force_login(user)
-    return user
+    return make_staff("carla", "view_mail", client=client, email="carla@example.com")
 
 
 def no_rows_exist():

@@ -16,7 +16,7 @@ from apps.core.mail.delivery import ServerUnreachable, is_permanent_refusal
 from apps.core.mail.outbox import deliver_mail, queue_mail
 from apps.core.models import Mail
 from apps.core.retries import LEASE, RETRY_DELAYS
-from tests.helpers.worker import run_worker
+from tests.helpers.commands import run_worker
 from tools.dev.mail_server import running_mail_server
 from tools.dev.processes import free_port
 

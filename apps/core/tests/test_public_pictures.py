@@ -8,7 +8,6 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.utils import timezone
 from PIL import Image
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def carla(client: Client) -> None:
+def carla(client):
     client.force_login(get_user_model().objects.create_superuser("carla"))
 
 
@@ -55,7 +54,7 @@ def stored(picture) -> list[str]:
     return sorted(file for file in files if file.startswith(name.removesuffix(".webp")))
 
 
-def test_teacher_photo_is_shown_and_cached(client: Client) -> None:
+def test_teacher_photo_is_shown_and_cached(client):
     teacher = member(photo())
     teacher.full_clean()
     teacher.save()
@@ -70,7 +69,7 @@ def test_teacher_photo_is_shown_and_cached(client: Client) -> None:
         assert client.get(outside).status_code in (400, 404)
 
 
-def test_stored_picture_has_no_metadata_and_no_hidden_bytes() -> None:
+def test_stored_picture_has_no_metadata_and_no_hidden_bytes():
     exif = Image.Exif()
     exif[0x010E] = "taken at home"
     teacher = member(photo(kind="JPEG", exif=exif) + b"<script>hidden</script>", "lucia.jpg")
@@ -84,7 +83,7 @@ def test_stored_picture_has_no_metadata_and_no_hidden_bytes() -> None:
     assert not Image.open(io.BytesIO(stored)).getexif()
 
 
-def test_large_picture_is_stored_smaller() -> None:
+def test_large_picture_is_stored_smaller():
     teacher = member(photo((3000, 1000)))
     teacher.full_clean()
     teacher.save()
@@ -93,9 +92,7 @@ def test_large_picture_is_stored_smaller() -> None:
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
-def test_photo_is_made_smaller_before_it_is_turned_upright(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_photo_is_made_smaller_before_it_is_turned_upright(kind, monkeypatch):
     turned: list[int] = []
     turn = public_pictures.ImageOps.exif_transpose
 
@@ -125,14 +122,14 @@ def test_photo_is_made_smaller_before_it_is_turned_upright(
     ],
     ids=["svg named png", "svg", "png named html", "broken", "cut off", "too many pixels"],
 )
-def test_file_that_is_no_usable_picture_is_refused(content: bytes, name: str) -> None:
+def test_file_that_is_no_usable_picture_is_refused(content, name):
     with pytest.raises(ValidationError) as refused:
         member(content, name).full_clean()
     (sentence,) = refused.value.messages
     assert "imagen" in sentence
 
 
-def test_jpeg_with_a_thousand_scans_is_refused_before_it_is_decoded() -> None:
+def test_jpeg_with_a_thousand_scans_is_refused_before_it_is_decoded():
     honest = photo((600, 600), kind="JPEG", progressive=True)
     last_scan = honest[honest.rindex(b"\xff\xda") : -2]
     forged = honest[:-2] + last_scan * 1_000 + honest[-2:]
@@ -142,20 +139,20 @@ def test_jpeg_with_a_thousand_scans_is_refused_before_it_is_decoded() -> None:
         member(forged, "lucia.jpg").full_clean()
 
 
-def test_picture_above_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picture_above_the_size_limit_is_refused(monkeypatch):
     monkeypatch.setattr(public_pictures, "MAX_MEGABYTES", 0)
     with pytest.raises(ValidationError, match="MB"):
         member(photo()).full_clean()
 
 
-def test_logo_lies_whole_in_its_place_and_is_never_enlarged() -> None:
+def test_logo_lies_whole_in_its_place_and_is_never_enlarged():
     wide = Institution.objects.create(name="Banco", logo=ContentFile(photo((2000, 100)), "b.png"))
     assert sizes(wide.logo) == [(1600, 80), (240, 12), (480, 24)]
     small = TeamMember.objects.create(name="Ana", photo=ContentFile(photo((30, 20)), "a.png"))
     assert sizes(small.photo) == [(30, 20), (20, 20), (20, 20)]
 
 
-def test_every_place_shows_its_upload_with_its_alternative_text(client: Client) -> None:
+def test_every_place_shows_its_upload_with_its_alternative_text(client):
     file = ContentFile(photo(), "imagen.png")
     rows = [
         make_university(logo=file, alt_text="Un faro azul"),
@@ -172,7 +169,7 @@ def test_every_place_shows_its_upload_with_its_alternative_text(client: Client) 
             assert client.get(url).status_code == 200
 
 
-def test_api_has_the_address_of_the_uploaded_logo_before_an_older_address(client: Client) -> None:
+def test_api_has_the_address_of_the_uploaded_logo_before_an_older_address(client):
     university = make_university(logo_url="/static/una.png")
     assert client.get("/api/universities").json()[0]["logo_url"] == "/static/una.png"
     university.logo = ContentFile(photo(), "una.png")
@@ -182,8 +179,8 @@ def test_api_has_the_address_of_the_uploaded_logo_before_an_older_address(client
 
 @pytest.mark.usefixtures("carla")
 def test_form_uploads_previews_keeps_replaces_and_removes_a_logo(
-    client: Client, django_capture_on_commit_callbacks
-) -> None:
+    client, django_capture_on_commit_callbacks
+):
     university = make_university("Abierta", logo_url="/static/una.png")
     url = admin_url(University, "change", university.pk)
     assert 'name="logo_url"' not in client.get(url).text
@@ -216,7 +213,7 @@ def test_form_uploads_previews_keeps_replaces_and_removes_a_logo(
 
 
 @pytest.mark.usefixtures("carla")
-def test_upload_that_is_no_picture_is_refused_with_a_sentence(client: Client) -> None:
+def test_upload_that_is_no_picture_is_refused_with_a_sentence(client):
     answer = client.post(
         admin_url(pages.Testimonial, "add"),
         {"text": "Bien.", "name": "Marta", "degree": "ADE", "position": "0", "alt_text": "",
@@ -228,8 +225,8 @@ def test_upload_that_is_no_picture_is_refused_with_a_sentence(client: Client) ->
 
 @pytest.mark.usefixtures("carla")
 def test_deleted_row_keeps_its_photo_until_it_leaves_the_bin(
-    client: Client, django_capture_on_commit_callbacks
-) -> None:
+    client, django_capture_on_commit_callbacks
+):
     teacher = member(photo())
     teacher.save()
 
@@ -251,7 +248,7 @@ def test_deleted_row_keeps_its_photo_until_it_leaves_the_bin(
     assert stored(teacher.photo) == []
 
 
-def test_erased_row_takes_its_photo_along(django_capture_on_commit_callbacks) -> None:
+def test_erased_row_takes_its_photo_along(django_capture_on_commit_callbacks):
     teacher = member(photo())
     teacher.save()
     picture = teacher.photo

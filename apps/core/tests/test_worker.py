@@ -11,9 +11,8 @@ from django_tasks_db.models import DBTaskResult
 from apps.core.mail.outbox import deliver_mail
 from apps.core.management.commands import worker
 from apps.core.workers.claim import claim_task
-from tests.helpers.commands import manage
+from tests.helpers.commands import manage, run_worker
 from tests.helpers.parallel import in_parallel
-from tests.helpers.worker import run_worker
 from tools.stripe_sandbox.testing import wait_until
 
 

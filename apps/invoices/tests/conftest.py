@@ -1,16 +1,14 @@
 """The academy's data and a buyer's details, for tests of invoices."""
 
-from collections.abc import Iterator
 from threading import Thread
 
 import pytest
 
 from apps.core.models import SiteSettings
-from apps.invoices.tests.agency import Agency
+from apps.invoices.tests.agency import Agency, assert_valid
 from apps.invoices.verifactu import sending
 from apps.orders.invoice_link import invoice_url
 from tests.helpers.refunds import make_clerk
-from tests.helpers.tax_schemas import assert_valid
 
 DETAILS = {
     "name": "Bruno Núñez Łukasz",
@@ -51,7 +49,7 @@ def ask(api, work):
 
 
 @pytest.fixture
-def agency(settings, monkeypatch) -> Iterator[Agency]:
+def agency(settings, monkeypatch):
     agency = Agency()
     thread = Thread(target=agency.server.serve_forever)
     thread.start()

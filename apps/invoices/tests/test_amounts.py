@@ -1,13 +1,15 @@
+import pytest
 from hypothesis import strategies as st
 
 from apps.catalogue.vat import Vat
+from apps.core.shares import spread
 from apps.invoices.amounts import (
     breakdown,
     change_totals,
     difference,
-    spread,
     totals_by_rate,
 )
+from apps.invoices.tax_ids import is_tax_id, normalized
 from tests.helpers.properties import given
 
 CENTS = st.integers(min_value=0, max_value=2_000_000)
@@ -60,3 +62,43 @@ def test_a_refund_of_some_lines_is_taken_from_their_rate_first():
 def test_lines_of_one_rate_are_added_up():
     parts = [(Vat.EXEMPT, 1), (Vat.GENERAL, 2), (Vat.EXEMPT, 3)]
     assert totals_by_rate(parts) == {Vat.GENERAL: 2, Vat.EXEMPT: 4}
+
+
+@pytest.mark.parametrize(
+    ("country", "tax_id"),
+    [
+        ("ES", "12345678Z"),  # DNI
+        ("ES", "X1234567L"),  # NIE
+        ("ES", "ES12345678Z"),
+        ("ES", "A58818501"),  # company with a digit
+        ("ES", "Q2826000H"),  # public body with a letter
+        ("DE", "DE123456789"),
+        ("GR", "EL123456789"),
+        ("NL", "NL123456789B01"),
+    ],
+)
+def test_right_numbers_are_accepted(country, tax_id):
+    assert is_tax_id(tax_id, country)
+
+
+@pytest.mark.parametrize(
+    ("country", "tax_id"),
+    [
+        ("ES", "12345678A"),
+        ("ES", "X1234567T"),
+        ("ES", "A58818502"),
+        ("ES", "Q28260008"),
+        ("ES", "1234567Z"),
+        ("ES", "ES"),
+        ("DE", "123456789"),
+        ("DE", "DE12345678"),
+        ("US", "US123456789"),
+        ("ES", "١٢٣٤٥٦٧٨Z"),
+    ],
+)
+def test_wrong_numbers_are_refused(country, tax_id):
+    assert not is_tax_id(tax_id, country)
+
+
+def test_spaces_dots_and_hyphens_are_left_out():
+    assert normalized(" 12.345.678-z ") == "12345678Z"

@@ -1,16 +1,14 @@
 """What staff do with invoices: correct the recipient, try again, send again."""
 
 import pytest
-from django.contrib.auth.models import Permission, User
-from django.utils import timezone
 
 from apps.core.errors import Invalid
 from apps.core.models import StaffAction
-from apps.core.staff.fresh_password import GIVEN_AT
 from apps.invoices import issue
 from apps.invoices.billing import clean_details
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.tests.conftest import DETAILS
+from tests.helpers.admin import confirm_password, forget_password, make_staff
 from tests.helpers.refunds import buy, refund
 
 pytestmark = pytest.mark.django_db
@@ -19,20 +17,17 @@ RIGHT = {**DETAILS, "name": "Academia de Bruno, S. L.", "tax_id": "B12345674"}
 
 @pytest.fixture
 def accountant(client):
-    user = User.objects.create_user("conta", password="una clave muy larga", is_staff=True)
-    names = ("view_invoice", "issue_invoice", "send_invoice", "view_pendinginvoice")
-    user.user_permissions.set(Permission.objects.filter(codename__in=names))
-    client.force_login(user)
-    session = client.session
-    session[GIVEN_AT] = timezone.now().isoformat()
-    session.save()
+    make_staff(
+        "conta",
+        "view_invoice",
+        "issue_invoice",
+        "send_invoice",
+        "view_pendinginvoice",
+        client=client,
+        password="una clave muy larga",
+    )
+    confirm_password(client)
     return client
-
-
-def forget_password(client):
-    session = client.session
-    del session[GIVEN_AT]
-    session.save()
 
 
 def test_wrong_recipient_is_corrected_by_an_invoice_that_replaces_the_first(

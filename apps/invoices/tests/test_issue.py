@@ -20,7 +20,7 @@ from apps.invoices.jobs import issue_invoices
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, SeriesCounter
 from apps.invoices.pdf import invoice_pdf
 from apps.orders.models import Refund
-from apps.orders.refunds.sent_back_by_bank import settle_outside
+from apps.orders.refunds.sent_back_by_bank import record_paid_by_other_means
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
 from tests.helpers.plans import buy_in_instalments
@@ -83,6 +83,52 @@ def test_refunds_are_corrected_in_a_series_of_their_own(seller, api, sandbox, as
     assert f"Rectifica, por diferencias, la factura F{year}-00001" in text
     assert "-50,00 €" in text.replace("\xa0", " ")
     assert Mail.objects.filter(template="invoice").count() == 3
+
+
+def test_correctives_name_the_refunded_lines_with_their_rates(
+    seller, api, sandbox, ask, clerk, work
+):
+    exempt = make_subject("Cálculo", vat=Vat.EXEMPT)
+    taxed = make_subject("Micro")
+    order = buy(api, sandbox, exempt, taxed, total="349.80")
+    ask(order)
+    first, second = order.lines.all()
+
+    refund(order, clerk, 17490, line_ids=frozenset({second.pk}))
+    work()
+    refund(order, clerk, 1000)
+    work()
+    refund(order, clerk, 16490, line_ids=frozenset({first.pk}))
+    work()
+
+    _, *correctives = Invoice.objects.order_by("pk")
+    assert [
+        [(line["name"], line["vat"], line["total"]) for line in invoice.content["lines"]]
+        for invoice in correctives
+    ] == [
+        [("Devolución: Micro", "general", -17490)],
+        [("Devolución", "exempt", -1000)],
+        [("Devolución: Cálculo", "exempt", -16490)],
+    ]
+    assert "Devolución: Micro" in pdf_text(correctives[0])
+
+
+def test_one_corrective_of_two_refunds_names_the_lines_of_both(
+    seller, api, sandbox, ask, clerk, work
+):
+    exempt = make_subject("Cálculo", vat=Vat.EXEMPT)
+    order = buy(api, sandbox, exempt, make_subject("Micro"), make_subject("Macro"), total="502.20")
+    ask(order)
+    first, second, _ = order.lines.all()
+
+    refund(order, clerk, 16740, line_ids=frozenset({first.pk}))
+    refund(order, clerk, 16740, line_ids=frozenset({second.pk}))
+    work()
+
+    corrective = Invoice.objects.get(root__isnull=False)
+    assert [(line["name"], line["total"]) for line in corrective.content["lines"]] == [
+        ("Devolución: Micro", -16740), ("Devolución: Cálculo", -16740),
+    ]  # fmt: skip
 
 
 def test_nothing_is_issued_twice(seller, api, sandbox, ask, clerk, work):
@@ -208,7 +254,7 @@ def test_a_refund_that_the_bank_sends_back_is_corrected_once(
     work()
     Refund.objects.update(status="failed")
     bring_up_to_date(order.pk)
-    settle_outside(Refund.objects.values_list("pk", flat=True), actor="carla")
+    record_paid_by_other_means(Refund.objects.values_list("pk", flat=True), actor="carla")
     work()
     assert [str(total) for _, total in codes()] == ["182.40", "-50.00"]
 

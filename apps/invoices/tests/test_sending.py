@@ -12,11 +12,10 @@ from django.db import transaction
 from apps.invoices.checks import configuration_problems
 from apps.invoices.jobs import send_tax_records
 from apps.invoices.models import Invoice, TaxChain, TaxRecord
-from apps.invoices.tests.agency import EXCHANGE, known
+from apps.invoices.tests.agency import EXCHANGE, assert_valid, known
 from apps.invoices.verifactu import sending
 from apps.invoices.verifactu.messages import UnreadableAnswer, request_body
 from apps.invoices.verifactu.records import record_annulment, record_issue
-from tests.helpers.tax_schemas import assert_valid
 
 NOON = datetime(2027, 1, 4, 12, tzinfo=ZoneInfo("Europe/Madrid"))
 

@@ -53,7 +53,7 @@ def query_body(
 ) -> bytes:
     """The SOAP message that asks for the issuer's records of a month, or for that of one invoice.
 
-    `after` is where the page before ended.
+    `after` is the end of the previous page.
     """
     period = [("Ejercicio", f"{month.year}"), ("Periodo", f"{month.month:02}")]
     return _message(
@@ -197,7 +197,7 @@ def _chaining(previous: TaxRecord | None) -> Tree:
 
 
 def _program(record: TaxRecord) -> Tree:
-    """The invoicing program. The academy that runs it stands for it as its producer."""
+    """The invoicing program. The academy, which runs it, is named as its producer."""
     return [
         *_named(record.invoice.content["seller"]),
         ("NombreSistemaInformatico", "Tienda de la academia"),

@@ -1,7 +1,6 @@
 """The admin of leads, answer templates, quotes and requested subjects."""
 
-from apps.leads.admin.answer_templates import AnswerTemplateAdmin
-from apps.leads.admin.leads import LeadAdmin
+from apps.leads.admin.leads import AnswerTemplateAdmin, LeadAdmin
 from apps.leads.admin.quotes import QuoteAdmin
 from apps.leads.admin.subject_requests import RequestedSubjectAdmin
 from apps.leads.withdrawal.admin import WithdrawalAdmin

@@ -1,7 +1,6 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
@@ -9,44 +8,30 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core.models import StaffAction
-from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, Tone, moment, person, pill
+from apps.core.staff.admin_filters import assignee_filter, range_filter
 from apps.core.staff.admin_log import log_rows
+from apps.core.staff.admin_search import search_people
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.core.staff.spreadsheets import csv_answer
 from apps.leads import attachments
-from apps.leads.export import leads_csv
+from apps.leads.fields import leads_csv
 from apps.leads.inbox.conversation import assign_lead, set_status
 from apps.leads.inbox.first_answers import in_words
 from apps.leads.inbox.lead_page import LeadPage
 from apps.leads.inbox.tabs import inbox_tabs
-from apps.leads.models import Attachment, Lead, Quote
+from apps.leads.models import AnswerTemplate, Attachment, Lead, Quote
 
-
-class AssigneeFilter(admin.SimpleListFilter):
-    """The leads of the user, of nobody, or of one member of staff, without a scan of the leads."""
-
-    title = "asignada a"
-    parameter_name = "asignada"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        # Also those who may no longer read leads: theirs are still found.
-        users = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
-        others = [(str(user.pk), user.get_username()) for user in users]
-        return [("yo", "A mí"), ("nadie", "A nadie"), *others]
-
-    def queryset(self, request: HttpRequest, leads: QuerySet[Lead]) -> QuerySet[Lead] | None:
-        value = self.value()
-        if value == "yo":
-            return leads.filter(assigned_to=request.user.pk)
-        if value == "nadie":
-            return leads.filter(assigned_to=None)
-        if value is None or not value.isdecimal() or len(value) > 18:
-            return None
-        return leads.filter(assigned_to=int(value))
+TONES = {
+    Lead.Status.NEW: Tone.BAD,
+    Lead.Status.ANSWERED: Tone.GOOD,
+    Lead.Status.CLOSED: Tone.QUIET,
+}
+# In this order in the index `lead_by_person`.
+PERSON = ("name", "email", "phone")
 
 
 @admin.register(Lead)
@@ -62,15 +47,14 @@ class LeadAdmin(AcademyModelAdmin):
         moment("created_at", "recibida"),
         "waited",
     )
-    list_filter = ("kind", "status", AssigneeFilter, "created_at")
-    search_fields = (
-        "name",
-        "email",
-        "phone",
-        "message",
-        "career",
-        "subject_request__subject_name",
+    list_filter = (
+        "status",
+        "kind",
+        assignee_filter("assigned_to", "asignada a", parameter="asignada"),
+        range_filter("created_at", "recibida"),
     )
+    search_fields = ("message", "career", "subject_request__subject_name")
+    search_help_text = "Una parte del nombre, del correo o del teléfono, o lo que escribió"
     actions = ("assign_to_me", "mark_answered", "close", "export_csv")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -106,15 +90,21 @@ class LeadAdmin(AcademyModelAdmin):
     def page(self) -> LeadPage:
         return LeadPage(self)
 
-    @admin.display(description="de", ordering="email")
-    def who(self, lead: Lead) -> str:
-        return f"{lead.name} <{lead.email}>" if lead.name else lead.email
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Lead], search_term: str
+    ) -> tuple[QuerySet[Lead], bool]:
+        people = search_people(queryset, search_term, *PERSON)
+        if search_term and people.exists():
+            return people, False
+        return super().get_search_results(request, queryset, search_term)
+
+    @admin.display(description="de", ordering="name")
+    def who(self, lead: Lead) -> SafeString | str:
+        return person(lead.name, lead.email)
 
     @admin.display(description="estado", ordering="status")
     def status_shown(self, lead: Lead) -> SafeString:
-        return format_html(
-            '<span class="state state--{}">{}</span>', lead.status, lead.get_status_display()
-        )
+        return pill(lead.get_status_display(), TONES[Lead.Status(lead.status)])
 
     @admin.display(description="primera respuesta")
     def waited(self, lead: Lead) -> str:
@@ -188,3 +178,12 @@ class LeadAdmin(AcademyModelAdmin):
                 "Content-Security-Policy": "default-src 'none'; sandbox",
             },
         )
+
+
+@admin.register(AnswerTemplate)
+class AnswerTemplateAdmin(AcademyModelAdmin):
+    """The texts that staff begin an answer with."""
+
+    list_display = ("name", "subject", "active", "position")
+    list_filter = ("active",)
+    search_fields = ("name", "subject", "body")

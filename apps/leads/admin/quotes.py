@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -17,6 +15,7 @@ from apps.core.staff.admin_base import (
     moment,
     money,
 )
+from apps.core.staff.admin_filters import choice_filter
 from apps.leads.models import (
     Quote,
     QuoteDiscount,
@@ -36,18 +35,12 @@ class QuoteDiscountRows(ReadOnlyRowsInline):
     fields = ("name", "amount", "is_subject_to_check")
 
 
-class RealCodeFilter(admin.SimpleListFilter):
-    title = "código de amigo real"
-    parameter_name = "codigo_real"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("si", "Sí"), ("no", "No")]
-
-    def queryset(self, request: HttpRequest, quotes: QuerySet[Quote]) -> QuerySet[Quote] | None:
-        if self.value() not in ("si", "no"):
-            return None
-        with_code = quotes.exclude(friend_code="")
-        return with_code.filter(friend_promo__isnull=self.value() == "no")
+RealCodeFilter = choice_filter(
+    "código de amigo real",
+    "codigo_real",
+    si=("Sí", lambda quotes: quotes.exclude(friend_code="").filter(friend_promo__isnull=False)),
+    no=("No", lambda quotes: quotes.exclude(friend_code="").filter(friend_promo__isnull=True)),
+)
 
 
 @admin.register(Quote)

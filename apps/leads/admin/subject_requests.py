@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Model, QuerySet
@@ -11,26 +9,19 @@ from apps.core.staff.admin_base import (
     ReadOnlyRowsInline,
     moment,
 )
+from apps.core.staff.admin_filters import choice_filter
 from apps.leads.models import (
     RequestedSubject,
     SubjectRequest,
 )
 from apps.leads.subject_requests import publish_requested_subject
 
-
-class PublishedFilter(admin.SimpleListFilter):
-    title = "publicada"
-    parameter_name = "publicada"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("no", "Pendiente"), ("si", "Publicada")]
-
-    def queryset(
-        self, request: HttpRequest, rows: QuerySet[RequestedSubject]
-    ) -> QuerySet[RequestedSubject] | None:
-        if self.value() not in ("si", "no"):
-            return None
-        return rows.filter(published_at__isnull=self.value() == "no")
+PublishedFilter = choice_filter(
+    "publicada",
+    "publicada",
+    no=("Pendiente", lambda rows: rows.filter(published_at=None)),
+    si=("Publicada", lambda rows: rows.filter(published_at__isnull=False)),
+)
 
 
 class RequestRows(ReadOnlyRowsInline):
@@ -61,6 +52,7 @@ class RequestedSubjectAdmin(AcademyModelAdmin):
     autocomplete_fields = ("subject",)
     inlines = (RequestRows,)
     actions = ("publish_and_notify",)
+    asking_first = ("delete_selected", "publish_and_notify")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -30,7 +30,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ConversationEntry:
     """One entry of the conversation. `mail` is the mail that carried it, if any."""
 
     entry: LeadEntry
@@ -91,11 +91,11 @@ def _link(user: Any, page: str, pk: int) -> str:
     return reverse(f"admin:{page}_change", args=[pk]) if may_open else ""
 
 
-def _conversation(lead: Lead) -> list[Turn]:
+def _conversation(lead: Lead) -> list[ConversationEntry]:
     entries = list(lead.entries.all())
     keys = [entry.mail_key for entry in entries if entry.kind == LeadEntry.Kind.ANSWER]
     mails = {mail.key: mail for mail in Mail.objects.filter(key__in=keys).defer("context")}
-    return [Turn(entry, mails.get(entry.mail_key)) for entry in entries]
+    return [ConversationEntry(entry, mails.get(entry.mail_key)) for entry in entries]
 
 
 def _more(lead: Lead, user: Any) -> list[Fact]:

@@ -1,6 +1,7 @@
 """Turning a lead into a quote, into a personal code, or into an order made by staff."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.utils.timezone import localtime
 
 from apps.core.money import format_euros, to_cents
 from apps.core.random_codes import random_code
+from apps.core.staff.limits import give_offer
 from apps.leads.inbox.conversation import (
     add_entry,
     entry_with_key,
@@ -20,6 +22,7 @@ from apps.leads.models import Lead, LeadEntry, Quote
 from apps.leads.quotes import Budget, quote_for
 from apps.leads.services import DISCOUNT_CODE_LENGTH
 from apps.pricing.models import PromoCode
+from apps.pricing.reads import cents_of_use
 
 # The most that a member of staff gives away from the inbox (docs/rules.md, "Inbox").
 MOST_PERCENT = 25
@@ -56,15 +59,19 @@ def give_code(
 ) -> tuple[LeadEntry, bool]:
     """Create a code for one use. The entry names it; the author sends it with an answer.
 
-    Also returns whether the code is new: a second click gets the entry of the first.
+    Also returns whether the code is new: a second click gets the entry of the first. Raises
+    OverLimit if the author may not give it away.
     """
     lead = locked_lead(lead_id)
     made = entry_with_key(key_id)
     if made is not None:
         return made, False
+    code = random_code(PREFIX, DISCOUNT_CODE_LENGTH)
+    cents = cents_of_use(PromoCode.Kind.PERCENT, Decimal(percent), minimum_cart=Decimal(0))
+    give_offer(author, Decimal(percent), cents=cents, what=code)
     valid_until = timezone.now() + timedelta(days=days)
     promo = PromoCode.objects.create(
-        code=random_code(PREFIX, DISCOUNT_CODE_LENGTH),
+        code=code,
         kind=PromoCode.Kind.PERCENT,
         value=percent,
         max_uses=1,

@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from apps.catalogue.models import Subject
+from apps.core.input_fields import RowsField
 from apps.leads.inbox.convert import MOST_DAYS, MOST_PERCENT
 from apps.leads.models import Lead, LeadEntry, QuoteSubject
 from apps.leads.quotes import Budget
@@ -81,13 +82,13 @@ class CaseForm(forms.Form):
 
 
 def staff() -> QuerySet[Any]:
-    """Everybody to whom a lead can be assigned: they read its text, also in the mail."""
+    """The staff to whom a lead can be assigned: those who may read leads."""
     allowed: QuerySet[Any] = get_user_model().objects.with_perm("leads.view_lead")
     return allowed.filter(is_staff=True).order_by("username")
 
 
 class QuoteForm(OnceForm):
-    subjects = forms.ModelMultipleChoiceField(
+    subjects = RowsField(
         label="Asignaturas completas",
         queryset=Subject.objects.none(),
         help_text=f"Hasta {MAX_SUBJECTS}. Escribe para buscar.",
@@ -126,7 +127,7 @@ class CodeForm(OnceForm):
 
 
 def suggested_answer(lead: Lead, code: LeadEntry | None = None) -> dict[str, str]:
-    """What an answer begins with if no template was chosen: a greeting, and a code if there is."""
+    """The answer's first text if no template is chosen: a greeting and, if given, the code."""
     name = f" {lead.name.split()[0]}" if lead.name else ""
     body = f"Hola{name}:\n\n"
     if code is not None:

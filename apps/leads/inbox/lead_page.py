@@ -26,7 +26,7 @@ from apps.leads.inbox.forms import (
     suggested_answer,
 )
 from apps.leads.models import AnswerTemplate, Lead, LeadEntry
-from apps.orders.admin_pages.staff_order_pages import PREFILLED
+from apps.orders.admin_pages.staff_order_pages import draft_address
 
 View = Callable[..., HttpResponse]
 
@@ -150,21 +150,24 @@ class LeadPage:
     def _code(self, request: HttpRequest, lead: Lead) -> HttpResponse:
         form = CodeForm(request.POST) if request.method == "POST" else CodeForm()
         if form.is_bound and form.is_valid():
-            entry, is_new = give_code(lead_id=lead.pk, author=request.user, **form.cleaned_data)
-            if is_new:
-                self._admin.log_change(request, lead, f"Código creado: {entry.body}")
-                messages.success(request, "Código creado. Envíaselo con tu respuesta.")
+            try:
+                entry, is_new = give_code(lead_id=lead.pk, author=request.user, **form.cleaned_data)
+            except AcademyError as error:
+                form.add_error("percent", error.message)
             else:
-                messages.warning(request, "Ese código ya estaba creado.")
-            return redirect(f"{self._address(lead)}?codigo={entry.pk}#responder")
+                if is_new:
+                    self._admin.log_change(request, lead, f"Código creado: {entry.body}")
+                    messages.success(request, "Código creado. Envíaselo con tu respuesta.")
+                else:
+                    messages.warning(request, "Ese código ya estaba creado.")
+                return redirect(f"{self._address(lead)}?codigo={entry.pk}#responder")
         return self._form_page(
             request, lead, form, title="Crear un código personal", label="Crear el código"
         )
 
     def _order(self, request: HttpRequest, lead: Lead) -> HttpResponse:
         """Open the form of a new order with this person's data."""
-        request.session[PREFILLED] = order_values(lead)
-        return redirect("admin:orders_order_nuevo")
+        return redirect(draft_address(request, order_values(lead)))
 
     def _form_page(
         self, request: HttpRequest, lead: Lead, form: forms.Form, *, title: str, label: str

@@ -19,18 +19,18 @@ from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import Campaign
 from apps.students.models import Student
-from tests.helpers.devices import know_device
 from tests.helpers.factories import (
     ANA,
     BRUNO,
     checkout_body,
+    know_device,
     make_promo,
     make_subject,
+    set_terms,
     single,
     whole,
 )
 from tests.helpers.parallel import in_parallel
-from tests.helpers.terms import set_terms
 
 pytestmark = pytest.mark.django_db
 

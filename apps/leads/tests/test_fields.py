@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from apps.core.privacy import export_all
-from apps.leads.export import leads_csv
+from apps.leads.fields import leads_csv
 from apps.leads.inbox.contents import contents_of
 from apps.leads.mails import _lead_received
 from apps.leads.models import Lead
@@ -98,7 +98,7 @@ def test_csv_has_a_column_for_each_field(leads):
 
 
 def test_export_to_the_person_has_the_fields_as_they_typed_them(leads):
-    contact, discount, request = export_all(VISITOR)["formularios"]
+    request, discount, contact = export_all(VISITOR)["formularios"]  # The newest first.
 
     facts = ("nombre", "teléfono", "carrera", "mensaje", "página")
     assert [contact[fact] for fact in facts] == [

@@ -19,8 +19,9 @@ from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead
 from apps.leads.inbox.first_answers import in_words, median_first_answer
 from apps.leads.models import AnswerTemplate, Lead, LeadEntry, Quote
 from apps.leads.tests.payloads import CONTACT, VISITOR
+from apps.orders.admin_pages.staff_order_pages import MOST_DRAFTS
 from apps.pricing.models import PromoCode
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.factories import make_subject
 from tests.helpers.query_plans import bounded_reads, earlier, multiply
 
@@ -42,9 +43,7 @@ def carla(client):
 @pytest.fixture
 def eva():
     """A member of staff who may read leads, and nothing else."""
-    user = User.objects.create_user("eva", email="eva@example.com", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_lead"))
-    return user
+    return make_staff("eva", "view_lead", email="eva@example.com")
 
 
 @pytest.fixture
@@ -227,6 +226,8 @@ def test_lead_becomes_a_quote_that_binds(client, carla, lead):
 def test_lead_becomes_a_code_for_one_use_with_a_limit(client, lead):
     page = send(client, lead, "code", percent=60, days=10)
     assert "percent" in page.context["form"].errors
+    page = send(client, lead, "code", percent=21, days=10)
+    assert "puedes rebajar hasta el 20 %" in str(page.context["form"].errors["percent"])
     page = send(client, lead, "code", percent=15, days=10)
 
     promo = PromoCode.objects.get()
@@ -244,13 +245,36 @@ def test_lead_becomes_an_order_with_its_person_and_the_quoted_subjects(client, l
     page = client.get(reverse("admin:leads_lead_order", args=[lead.pk]), follow=True)
 
     first = page.context["form"].initial
-    assert page.redirect_chain == [(reverse("admin:orders_order_nuevo"), 302)]
+    new_order = reverse("admin:orders_order_nuevo")
+    [(address, _)] = page.redirect_chain
+    assert address.startswith(new_order)
     assert (first["email"], first["first_name"], first["last_name"]) == (
         VISITOR, "Bruno", "Ibáñez",
     )  # fmt: skip
     assert (first["subjects"], first["payment_type"]) == ([subject.pk], "installment")
     # The data are not kept for the next order.
+    assert client.get(address).context["form"].initial == {}
+    assert client.get(new_order).context["form"].initial == {}
+
+
+@pytest.mark.usefixtures("carla")
+def test_orders_begun_in_two_tabs_keep_their_own_buyers(client, lead):
+    other = Lead.objects.create(kind="contact", email="carlos@example.com", name="Carlos")
+    addresses = [
+        client.get(reverse("admin:leads_lead_order", args=[each.pk]))["Location"]
+        for each in (lead, other)
+    ]
     assert client.get(reverse("admin:orders_order_nuevo")).context["form"].initial == {}
+    buyers = [client.get(address).context["form"].initial["email"] for address in addresses]
+    assert buyers == [VISITOR, other.email]
+
+
+@pytest.mark.usefixtures("carla")
+def test_a_session_keeps_the_newest_drafts_of_orders(client, lead):
+    address = reverse("admin:leads_lead_order", args=[lead.pk])
+    first, *_, last = [client.get(address)["Location"] for _ in range(MOST_DRAFTS + 1)]
+    assert client.get(first).context["form"].initial == {}
+    assert client.get(last).context["form"].initial["email"] == VISITOR
 
 
 def test_a_form_keeps_the_page_it_was_sent_from(client, lead):

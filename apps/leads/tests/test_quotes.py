@@ -18,8 +18,7 @@ from apps.pricing import rules
 from apps.pricing.models import VOLUME_STEPS, Campaign
 from apps.pricing.seed import seed_campaigns
 from apps.students.models import Student
-from tests.helpers.factories import make_degree, make_promo, make_subject
-from tests.helpers.terms import set_terms
+from tests.helpers.factories import make_degree, make_promo, make_subject, set_terms
 
 pytestmark = pytest.mark.django_db
 
@@ -39,8 +38,8 @@ def quoted(api, body):
     return answer["budgetResult"], Quote.objects.latest("pk")
 
 
-def subjects_of(prices):
-    degree = make_degree()
+def subjects_of(prices, degree=None):
+    degree = degree or make_degree()
     return [
         make_subject(f"Asignatura {number}", str(Decimal(cents) / 100), degree=degree)
         for number, cents in enumerate(prices, start=1)
@@ -67,17 +66,24 @@ def test_quote_price_matches_the_golden_case(api, case):
             **terms, first_month=ends_on.month, first_day=1,
             last_month=ends_on.month, last_day=ends_on.day,
         )  # fmt: skip
+    degrees = {number: make_degree() for number in (1, 2, 3, 5)}
+    for name in case.get("degree_campaigns", ()):
+        terms = {**GOLDEN["degree_campaigns"][name]}
+        numbers, _ = terms.pop("degree_ids"), terms.pop("ends_on")
+        days = {"first_month": 1, "first_day": 1, "last_month": 12, "last_day": 31}
+        row = Campaign.objects.create(**terms, **days)
+        row.degrees.set([degrees[number] for number in numbers])
     moment = {"august": AUGUST, "september": SEPTEMBER}.get(case["campaign"] or "", NOVEMBER)
-    subjects = subjects_of(case["subject_prices"])
+    subjects = subjects_of(case["subject_prices"], degrees[case.get("degree", 1)])
     with time_machine.travel(moment, tick=False):
         result, quote = quoted(
             api,
             budget(
                 *subjects,
                 fullPayment=case["full_payment"],
-                wasInvited=case["invited_with_code"],
-                friendCode=" UNCODIGO " if case["invited_with_code"] else "",
-                numberOfInvitees=str(case["invitees"]),
+                wasInvited=case["has_friend_code"],
+                friendCode=" UNCODIGO " if case["has_friend_code"] else "",
+                numberOfInvitees=str(case["friends"]),
             ),
         )
 
@@ -103,7 +109,7 @@ def test_golden_cases_with_chosen_subjects_cover_every_discount():
     names = {name for case in CHOSEN for name, _ in case["discounts"]}
     assert names == {
         "Descuento por volumen", "Descuento de agosto (20 %)", "Descuento de septiembre (10 %)",
-        "Pago completo (5 %)", "Código de amigo", "Amigos invitados",
+        "Pago completo (5 %)", "Código de amigo", "Amigos invitados", "Descuento Derecho (30 %)",
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from decimal import Decimal
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -19,10 +20,16 @@ from apps.leads.withdrawal.models import last_day_to_withdraw
 from apps.leads.withdrawal.privacy import KEPT_WITHOUT_ORDER, _purge
 from apps.leads.withdrawal.services import acknowledge
 from apps.orders.models import Order, Payment, Refund
+from apps.orders.refunds.available import refundable_cents
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.record import ReportedRefund, record_refunds
+from apps.orders.refunds.request import request_refund
 from apps.orders.withdrawal_link import withdrawal_url
 from apps.students.models import Student
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, make_staff
+from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
+from tests.helpers.refunds import make_clerk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 MADRID = ZoneInfo("Europe/Madrid")
@@ -52,10 +59,9 @@ def make_order(email, **fields):
 
 @pytest.fixture
 def clerk(client):
-    user = User.objects.create_user("carla", is_staff=True)
-    names = ("view_withdrawal", "change_withdrawal", "refund_order", "view_order")
-    user.user_permissions.set(Permission.objects.filter(codename__in=names))
-    client.force_login(user)
+    make_staff(
+        "carla", "view_withdrawal", "change_withdrawal", "refund_order", "view_order", client=client
+    )
     return client
 
 
@@ -323,6 +329,58 @@ def test_a_case_shows_what_was_used_and_counts_as_refunded_only_after_a_refund(c
     case.refresh_from_db()
     assert case.status == "refunded"
     assert case.resolved_at is not None
+
+
+def refunded(order, cents, *lines, after=timedelta(0)):
+    """A refund that a clerk confirms at that time from now, and that Stripe makes."""
+    with time_machine.travel(timezone.now() + after, tick=False):
+        ids = request_refund(
+            order_id=order.pk,
+            request=RefundRequest(cents, "Desiste", frozenset(line.pk for line in lines)),
+            batch=uuid4().hex,
+            user=make_clerk(f"clerk{Refund.objects.count()}"),
+            seen_cents=refundable_cents(order),
+        )
+        for refund in Refund.objects.filter(pk__in=ids):
+            report = ReportedRefund(f"re_{refund.pk}", cents, "succeeded", refund.key_id)
+            record_refunds(payment_id=refund.payment_id, reports=[report], provider="Stripe")
+
+
+def test_a_case_is_resolved_by_the_refund_of_lines_or_of_everything(client, order):
+    subject = make_subject("Micro")
+    line = order.lines.create(subject=subject, name="Micro", list_price=190, price=190)
+    Payment.objects.create(order=order, reference="pi_1", amount=190, status="succeeded")
+    refunded(order, 1000, after=-timedelta(hours=2))
+    confirm(client, order)
+    refunded(order, 1000, after=timedelta(minutes=1))
+    assert Withdrawal.objects.get().status == "open"
+
+    refunded(order, 16_000, line, after=timedelta(minutes=2))
+
+    case = Withdrawal.objects.get()
+    assert case.status == "refunded"
+    assert case.resolved_at is not None
+    # Further words about the same contract reopen it, and the old refund does not settle them.
+    with time_machine.travel(timezone.now() + timedelta(days=1)):
+        confirm(client, order, details="Y también el resto")
+    refunded(order, 100, after=timedelta(days=1, minutes=1))
+    assert Withdrawal.objects.get().status == "open"
+    refunded(order, 900, after=timedelta(days=1, minutes=2))
+    assert Withdrawal.objects.get().status == "refunded"
+
+
+def test_a_case_stays_open_while_one_of_its_lines_is_not_refunded(client, order):
+    lines = [
+        order.lines.create(subject=make_subject(name), name=name, list_price=95, price=95)
+        for name in ("Micro", "Macro")
+    ]
+    Payment.objects.create(order=order, reference="pi_1", amount=190, status="succeeded")
+    confirm(client, order)
+    refunded(order, 9_500, lines[0], after=timedelta(minutes=1))
+    assert Withdrawal.objects.get().status == "open"
+
+    refunded(order, 9_000, lines[1], after=timedelta(minutes=2))
+    assert Withdrawal.objects.get().status == "refunded"
 
 
 def test_only_staff_who_may_refund_get_the_link_to_the_refund(clerk, order):

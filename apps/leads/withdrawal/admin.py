@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from apps.classroom.models import Account, Provisioning
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
 from apps.core.staff.admin_conflicts import GuardsChanges
-from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.leads.withdrawal.models import Withdrawal, last_day_to_withdraw
 from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund
@@ -52,20 +52,12 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         return data
 
 
-class OpenFilter(admin.SimpleListFilter):
-    title = "situación"
-    parameter_name = "situacion"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [
-            ("pendiente", "Por resolver y sin devolver"),
-            ("vencida", "Con la devolución fuera de plazo"),
-        ]
-
-    def queryset(self, request: HttpRequest, rows: Any) -> Any:
-        if self.value() == "vencida":
-            return rows.overdue()
-        return rows.open() if self.value() == "pendiente" else None
+OpenFilter = choice_filter(
+    "situación",
+    "situacion",
+    pendiente=("Por resolver y sin devolver", lambda cases: cases.open()),
+    vencida=("Con la devolución fuera de plazo", lambda cases: cases.overdue()),
+)
 
 
 @admin.register(Withdrawal)
@@ -76,6 +68,7 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
     """
 
     form = WithdrawalForm
+    logs_reading = True
     list_display = (
         "number",
         "who",
@@ -84,7 +77,7 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
         "deadline",
         "status",
     )
-    list_filter = (OpenFilter, "status", month_filter("received_at", "recibido en"))
+    list_filter = (OpenFilter, "status", range_filter("received_at", "recibido"))
     search_fields = ("name", "email", "order_number", "note")
     list_select_related = ("order",)
     raw_id_fields = ("order",)

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import (
+    MOST_ROWS,
     CannotErase,
     PersonalData,
     counted,
@@ -37,7 +38,7 @@ def _export(email: str) -> list[dict[str, Any]]:
             "estado": case.get_status_display(),
             "respuesta": case.answer,
         }
-        for case in _of(email).order_by("received_at")
+        for case in _of(email).order_by("-received_at")[:MOST_ROWS]
     ]
 
 

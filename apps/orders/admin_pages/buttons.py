@@ -11,7 +11,9 @@ from apps.core.errors import Invalid
 from apps.core.input_fields import EmailFormField
 from apps.core.staff.admin_buttons import button_view, form_key
 from apps.orders.by_staff import actions
-from apps.orders.models import Order
+from apps.orders.by_staff.change import cancel_order, change_payment
+from apps.orders.by_staff.create import approve_order
+from apps.orders.models import Order, StaffOrder
 
 # Does the work for a request, and returns a Spanish sentence for staff.
 Work = Callable[[HttpRequest, Order], str]
@@ -78,6 +80,23 @@ def _tick_off(request: HttpRequest, order: Order) -> str:
     return actions.tick_off_note(order.pk, int(number), actor=_actor(request))
 
 
+def _approve(request: HttpRequest, order: Order) -> str:
+    return approve_order(order.pk, user=request.user)
+
+
+def _cancel(request: HttpRequest, order: Order) -> str:
+    return cancel_order(order.pk, actor=_actor(request))
+
+
+def _change_payment(request: HttpRequest, order: Order) -> str:
+    paid_by = request.POST.get("paid_by", "")
+    if paid_by not in StaffOrder.PaidBy.values:
+        raise Invalid
+    return change_payment(
+        order.pk, paid_by=paid_by, actor=_actor(request), form_key=form_key(request)
+    )
+
+
 # The name of each button's address, its permission, its work and its phrase in the admin's log.
 BUTTONS: tuple[tuple[str, str, Work, str], ...] = (
     ("reenviar-confirmacion", "orders.resend_order_mail", _resend_confirmation, "Confirmación"),
@@ -85,6 +104,9 @@ BUTTONS: tuple[tuple[str, str, Work, str], ...] = (
     ("cambiar-correo", "students.change_student", _change_address, "Cambio de correo"),
     ("reintentar-acceso", "classroom.change_provisioning", _retry_access, "Acceso"),
     ("cobrar-plazos", "orders.change_instalment", _charge, "Cobro de plazos"),
+    ("aprobar", "orders.approve_stafforder", _approve, "Aprobación"),
+    ("anular", "orders.add_stafforder", _cancel, "Anulación"),
+    ("cambiar-pago", "orders.add_stafforder", _change_payment, "Forma de pago"),
     ("nota", "orders.add_ordernote", _add_note, "Nota"),
     ("nota-hecha", "orders.change_ordernote", _tick_off, "Nota hecha"),
 )

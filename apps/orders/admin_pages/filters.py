@@ -3,11 +3,13 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from apps.core.dates import month_start
-from apps.orders.models import Gift, Order
+from apps.orders.models import Gift, Order, StaffOrder
+from apps.orders.models.statuses import UNPAID
 from apps.orders.reads import paid_after_reminder, paid_without_access
 
 
@@ -34,6 +36,40 @@ class OrderAttentionFilter(AttentionFilter):
         return rows.needing_attention()
 
 
+# Filters beside which carts stay hidden. Any other one, and a search, may be about a cart.
+_BESIDE_HIDDEN_CARTS = {
+    "desde", "hasta", "periodo", "o", "p", "all", "e", "regalo", "payment_type__exact",
+}  # fmt: skip
+
+
+def cart_filter(path: str = "") -> type[admin.SimpleListFilter]:
+    """Hides what was never paid, unless it is asked for. `path` leads to the order: "order__".
+
+    Orders of staff are shown: their buyers have agreed to pay them.
+    """
+
+    class CartFilter(admin.SimpleListFilter):
+        title = "carritos"
+        parameter_name = "carritos"
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+            return [("con", "También los carritos"), ("solo", "Solo los carritos")]
+
+        def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+            carts = Q(**{f"{path}status__in": UNPAID, f"{path}by_staff": None})
+            if self.value() == "solo":
+                return rows.filter(carts)
+            others = set(request.GET) - _BESIDE_HIDDEN_CARTS
+            return rows if others else rows.exclude(carts)
+
+        def choices(self, changelist: Any) -> Any:
+            for choice in super().choices(changelist):
+                is_default = choice["display"] == _("All")
+                yield {**choice, "display": "Sin carritos"} if is_default else choice
+
+    return CartFilter
+
+
 class TransferFilter(admin.SimpleListFilter):
     title = "transferencia"
     parameter_name = "transferencia"
@@ -45,6 +81,21 @@ class TransferFilter(admin.SimpleListFilter):
         if self.value() != "espera":
             return None
         return rows.filter(pk__in=Order.objects.awaiting_transfer().values("pk"))
+
+
+class StaffOrderFilter(admin.SimpleListFilter):
+    title = "descuento del equipo"
+    parameter_name = "descuento"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("espera", "Por aprobar"), ("grande", "Grande, de los últimos 7 días")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        if self.value() == "espera":
+            return rows.filter(pk__in=StaffOrder.objects.awaiting_approval().values("order"))
+        if self.value() == "grande":
+            return rows.filter(pk__in=StaffOrder.objects.large_discounts().values("order"))
+        return None
 
 
 class GiftFilter(admin.SimpleListFilter):

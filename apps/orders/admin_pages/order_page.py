@@ -3,58 +3,103 @@
 from typing import Any
 from uuid import uuid4
 
+from django.conf import settings
+
 from apps.classroom.models import Provisioning
+from apps.core.dates import today
 from apps.core.money import format_euros
 from apps.orders.admin_pages.buttons import EmailForm, NoteForm
-from apps.orders.admin_pages.stripe_links import payment_page
+from apps.orders.admin_pages.order_head import Head, head_of
 from apps.orders.admin_pages.timeline import timeline
 from apps.orders.ledger.plan_end import takes_instalments
-from apps.orders.models import Gift, Order, Refund, StaffOrder
-from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, UNPAID
+from apps.orders.models import Gift, Instalment, Order, Refund, StaffOrder
+from apps.orders.models.order import CARD_MINIMUM_CENTS
+from apps.orders.models.statuses import (
+    INSTALMENT_SETTLED,
+    PAYMENT_OPEN,
+    SOLD,
+    UNPAID,
+    PaymentStatus,
+)
+from apps.orders.plan.charging import card_can_be_charged
 from apps.orders.refunds.available import refundable_cents
+from apps.orders.refunds.exchanges import may_exchange
 
 
-def order_page(order: Order) -> dict[str, Any]:
-    """What the page shows above the order's data: state, buttons, notes and timeline."""
-    access = Provisioning.objects.filter(order_id=order.pk).first()
-    is_paid = order.status in EVER_PAID
-    is_open = access is not None and access.status == Provisioning.Status.CREATED
-    payment = order.main_payment
-    by_staff = getattr(order, "by_staff", None)
+def order_page(order: Order, user: Any) -> dict[str, Any]:
+    """What the page shows around the order's rows: head, buttons, notes and timeline."""
+    head = head_of(order)
     return {
         "title": f"Pedido {order.pk}",
         "subtitle": None,
         "order": order,
+        "head": head,
         "entries": timeline(order),
-        "state": state_of(order),
-        "by_staff": by_staff,
+        "by_staff": getattr(order, "by_staff", None),
         "gift": Gift.objects.filter(order=order).first(),
-        "takes_transfer": by_staff is not None
-        and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
-        and order.status in UNPAID,
-        "may_refund": refundable_cents(order) > 0,
-        "access": access,
-        "is_paid": is_paid,
-        "access_waits": is_paid and not is_open,
-        "may_charge": takes_instalments(order)
-        and order.instalments.exclude(status__in=INSTALMENT_SETTLED).exists(),
         "ending": _ending_refunds(order),
-        "stripe_url": payment_page(payment) if payment else "",
         "note_form": NoteForm(auto_id="note_%s"),
         "email_form": EmailForm(initial={"email": order.email}, auto_id="address_%s"),
         # Names one click of each form, so that a second click does nothing.
         "form_key": uuid4(),
+        "may": _possible(order, head, user),
     }
 
 
-def state_of(order: Order) -> str:
-    """The order's state in words. An order that waits for a transfer is an open cart."""
+def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
+    """The acts that can succeed at the moment. A button of any other act is not shown."""
     by_staff = getattr(order, "by_staff", None)
-    if order.status == Order.Status.CART and by_staff is not None:
-        if by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:
-            return "Esperando transferencia"
-        return "Esperando el pago con tarjeta"
-    return str(order.get_status_display())
+    access = Provisioning.objects.filter(order_id=order.pk).first()
+    is_given = access is not None and access.status == Provisioning.Status.CREATED
+    is_sold = order.status in SOLD
+    gives_access = is_sold and head.access.is_left
+    to_approve = by_staff is not None and by_staff.awaits_approval and order.is_open
+    return {
+        "confirm": is_sold,
+        "send_access": gives_access and is_given,
+        "send_cart": order.is_open and not to_approve,
+        "retry_access": gives_access and access is not None and not is_given,
+        "charge": _may_charge(order),
+        "refund": refundable_cents(order) > 0,
+        "exchange": may_exchange(order),
+        "invoice": is_sold and order.total_cents > 0,
+        "receive": by_staff is not None
+        and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
+        and not by_staff.awaits_approval
+        and order.status in UNPAID,
+        "approve": by_staff is not None
+        and to_approve
+        and (user.is_superuser or by_staff.user_id != user.pk),
+        **_changes_of_staff_order(order, by_staff),
+        "change_email": order.student.erased_at is None,
+    }
+
+
+def _may_charge(order: Order) -> bool:
+    """Whether an instalment is overdue that the next run does not charge anyway."""
+    overdue = order.instalments.filter(due_on__lte=today()).exclude(status__in=INSTALMENT_SETTLED)
+    is_waiting = overdue.filter(status=Instalment.Status.DUE, charge_on__lte=today()).exists()
+    return (
+        takes_instalments(order)
+        and card_can_be_charged(order)
+        and not is_waiting
+        and overdue.exists()
+    )
+
+
+def _changes_of_staff_order(order: Order, by_staff: StaffOrder | None) -> dict[str, bool]:
+    """Whether an order of staff can be canceled, and be paid in the other way."""
+    has_payment = any(
+        payment.status in (*PAYMENT_OPEN, PaymentStatus.SUCCEEDED)
+        for payment in order.payments.all()
+    )
+    if by_staff is None or not order.is_open or has_payment:
+        return {"cancel": False, "change_payment": False}
+    if by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:
+        changes = order.total_cents >= CARD_MINIMUM_CENTS
+    else:
+        changes = bool(settings.TRANSFER_IBAN and order.total_cents) and not order.in_instalments
+    return {"cancel": True, "change_payment": changes}
 
 
 def _ending_refunds(order: Order) -> list[str]:

@@ -14,102 +14,87 @@ from django.utils.safestring import SafeString
 from apps.core.staff.admin_base import (
     NOTHING,
     ReadOnlyAdmin,
+    Tone,
+    attention,
     links,
     list_link,
     moment,
     money,
+    person,
+    pill,
+    two_lines,
 )
-from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.admin_filters import range_filter
+from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.orders.admin_pages.buttons import button_urls
+from apps.orders.admin_pages.exports import ORDER_HEADINGS, order_cells
 from apps.orders.admin_pages.filters import (
     AccessFilter,
     GiftFilter,
     OrderAttentionFilter,
     RecoveredFilter,
+    StaffOrderFilter,
     TransferFilter,
+    cart_filter,
 )
-from apps.orders.admin_pages.order_page import order_page, state_of
+from apps.orders.admin_pages.order_head import items_of, state_of
+from apps.orders.admin_pages.order_page import order_page
+from apps.orders.admin_pages.order_search import search_orders
 from apps.orders.admin_pages.rows import (
     DiscountRows,
     InstalmentRows,
     LineRows,
     PaymentRows,
-    PromoUseRows,
 )
 from apps.orders.admin_pages.staff_order_pages import staff_order_urls
 from apps.orders.ledger.history import attend_flags
 from apps.orders.models import (
     Order,
 )
-from apps.pricing.models import PromoCode
-
-HOW_TO_SETTLE = (
-    "Cuando esté resuelto, márcalo en la lista de pedidos y elige «Dar por atendido el aviso»."
-)
 
 
 @admin.register(Order)
 class OrderAdmin(ReadOnlyAdmin):
+    logs_reading = True
     list_display = (
-        "number",
-        moment("created_at", "creado"),
-        "email",
+        "buyer",
+        "bought",
         "state",
         "total",
-        "attention",
-        "code",
-        "gift_state",
+        moment("created_at", "creado"),
+        "number",
     )
-    list_select_related = ("promo_code", "by_staff", "gift")
+    list_select_related = ("by_staff", "gift")
     list_filter = (
+        "status",
+        range_filter("created_at", "creado"),
+        "payment_type",
+        cart_filter(),
         OrderAttentionFilter,
         AccessFilter,
-        RecoveredFilter,
         TransferFilter,
         GiftFilter,
-        "status",
-        "payment_type",
-        month_filter("created_at", "creado en"),
+        StaffOrderFilter,
+        RecoveredFilter,
     )
-    search_fields = (
-        "email",
-        "phone",
-        "first_name",
-        "last_name",
-        "payments__reference",
-        "payments__session",
-        "promo_code__code",
-    )
+    search_fields = ("email",)
     search_help_text = (
-        "Correo, teléfono, nombre, número de pedido, referencia (ORD-…) o código promocional"
+        "Una parte del nombre, del correo o del teléfono, número de pedido, referencia (ORD-…) o "
+        "código promocional"
     )
     link_lookups = ("student", "student__id__exact", "quote_number", "paid_at__date")
-    actions = ("attended",)
-    # The token is not shown: it opens the order to anybody who has it.
+    actions = ("attended", "export_csv")
+    # The head of the page has what is asked for every day. The token is not shown: it opens the
+    # order to anybody who has it.
     fieldsets = (
         (
-            None,
-            {
-                "fields": (
-                    "status",
-                    "payment_type",
-                    "total",
-                    ("promo_code", "quote"),
-                    "flag",
-                    "disputed_at",
-                    ("created_at", "paid_at"),
-                )
-            },
-        ),
-        (
-            "Comprador",
-            {"fields": ("student", "email", "phone", ("first_name", "last_name"), "elsewhere")},
-        ),
-        (
-            "Pago",
+            "Más datos",
             {
                 "classes": ("collapse",),
                 "fields": (
+                    "elsewhere",
+                    ("promo_code", "quote"),
                     "stripe_payment_intent_id",
                     "stripe_session_id",
                     "customer_reference",
@@ -122,7 +107,6 @@ class OrderAdmin(ReadOnlyAdmin):
         ),
     )
     readonly_fields = (
-        "total",
         "elsewhere",
         "quote",
         "stripe_payment_intent_id",
@@ -133,7 +117,6 @@ class OrderAdmin(ReadOnlyAdmin):
         DiscountRows,
         InstalmentRows,
         PaymentRows,
-        PromoUseRows,
     )
 
     def get_urls(self) -> list[URLPattern]:
@@ -149,53 +132,44 @@ class OrderAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         order = self.get_object(request, object_id) if object_id else None
-        page = order_page(order) if isinstance(order, Order) else {}
+        page = order_page(order, request.user) if isinstance(order, Order) else {}
         return super().changeform_view(
             request, object_id, form_url, {**(extra_context or {}), **page}
         )
 
-    def get_form(
-        self, request: HttpRequest, obj: Order | None = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        if obj is not None and obj.flag:
-            kwargs["help_texts"] = {"flag": HOW_TO_SETTLE}
-        return super().get_form(request, obj, change, **kwargs)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
+        orders: QuerySet[Order] = super().get_queryset(request)
+        return orders.prefetch_related("lines")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search by "ORD-1a2b3c4d" from the success page, by "pedido-12", or by 12."""
-        term = search_term.strip()
-        number = term.lower().removeprefix("pedido").lstrip("- ")
-        if number.isdecimal() and len(number) <= 15:
-            by_number = queryset.filter(pk=int(number))
-            if by_number.exists():
-                return by_number, False
-        if term.upper().startswith("ORD-"):
-            term = term[len("ORD-") :]
-        return super().get_search_results(request, queryset, term)
+        return search_orders(queryset, search_term), False
 
-    @admin.display(description="pedido", ordering="pk")
+    @admin.display(description="comprador", ordering="first_name")
+    def buyer(self, order: Order) -> SafeString | str:
+        return person(f"{order.first_name} {order.last_name}".strip(), order.email)
+
+    @admin.display(description="qué")
+    def bought(self, order: Order) -> SafeString | str:
+        gift = getattr(order, "gift", None)
+        days = f"Regalo: {gift.get_status_display()}, {gift.deliver_on:%d/%m/%Y}" if gift else ""
+        return two_lines(items_of(order.lines.all()), days)
+
+    @admin.display(description="n.º", ordering="pk")
     def number(self, order: Order) -> str:
         return f"{order.pk}"
 
     @admin.display(description="estado", ordering="status")
-    def state(self, order: Order) -> str:
-        return state_of(order)
+    def state(self, order: Order) -> SafeString | str:
+        state = state_of(order)
+        dispute = pill("Disputado", Tone.BAD) if order.disputed_at else ""
+        pills = format_html("{} {}", pill(state.word, state.tone), dispute)
+        return two_lines(pills, attention(order.flag))
 
     @admin.display(description="total", ordering="total_amount")
     def total(self, order: Order) -> str:
         return money(order.total_amount)
-
-    @admin.display(description="código", ordering="promo_code__code")
-    def code(self, order: Order) -> str:
-        promo: PromoCode | None = order.promo_code
-        return promo.code if promo else NOTHING
-
-    @admin.display(description="regalo", ordering="gift__deliver_on")
-    def gift_state(self, order: Order) -> str:
-        gift = getattr(order, "gift", None)
-        return f"{gift.get_status_display()}, {gift.deliver_on:%d/%m/%Y}" if gift else NOTHING
 
     @admin.display(description="pago")
     def stripe_payment_intent_id(self, order: Order) -> str:
@@ -212,11 +186,6 @@ class OrderAdmin(ReadOnlyAdmin):
         text = f"Presupuesto n.º {order.quote_number}"
         return list_link(text, "leads_quote", id__exact=order.quote_number)
 
-    @admin.display(description="atención", ordering="flag")
-    def attention(self, order: Order) -> SafeString | str:
-        text = order.flag or ("Disputado" if order.disputed_at else "")
-        return format_html('<span class="attention">{}</span>', text) if text else NOTHING
-
     @admin.display(description="ver")
     def elsewhere(self, order: Order) -> SafeString:
         return links(
@@ -225,7 +194,7 @@ class OrderAdmin(ReadOnlyAdmin):
             list_link("Disputas", "orders_dispute", payment__order__id__exact=order.pk),
             list_link("Facturas", "invoices_invoice", order__id__exact=order.pk),
             list_link("Alta en el aula", "classroom_provisioning", order_id=order.pk),
-            list_link("Matrículas", "classroom_enrolment", order_id=order.pk),
+            list_link("Matrículas", "classroom_enrolment", provisioning=order.pk),
             list_link("Consentimientos", "students_consent", order_id=order.pk),
             list_link("Recompensa", "orders_referralreward", order=order.pk),
         )
@@ -235,6 +204,14 @@ class OrderAdmin(ReadOnlyAdmin):
         numbers = list(orders.values_list("pk", flat=True))
         count = attend_flags(numbers, actor=request.user.get_username())
         self.message_user(request, f"Avisos atendidos: {count}.", messages.INFO)
+
+    @admin.action(description="Exportar a CSV", permissions=["export"])
+    @method_decorator(fresh_password_required)
+    def export_csv(self, request: HttpRequest, orders: QuerySet[Order]) -> HttpResponse:
+        return csv_answer("pedidos", as_csv(ORDER_HEADINGS, order_cells(orders)))
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("orders.export_order")
 
     def has_attend_permission(self, request: HttpRequest) -> bool:
         # An order has no edit form, so its change permission controls this action.

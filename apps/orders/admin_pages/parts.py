@@ -3,19 +3,35 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
 from apps.core.staff.admin_base import (
+    NOTHING,
     ReadOnlyAdmin,
     list_link,
     moment,
     money,
+    person,
+    pill,
+    two_lines,
 )
-from apps.core.staff.admin_filters import month_filter
-from apps.orders.admin_pages.filters import AttentionFilter, LateFilter, UnmatchedFilter
-from apps.orders.admin_pages.rows import AttemptRows
+from apps.core.staff.admin_filters import range_filter
+from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.spreadsheets import as_csv, csv_answer
+from apps.orders.admin_pages.exports import LINE_HEADINGS, line_cells
+from apps.orders.admin_pages.filters import (
+    AttentionFilter,
+    LateFilter,
+    UnmatchedFilter,
+    cart_filter,
+)
+from apps.orders.admin_pages.order_head import items_of, state_of
+from apps.orders.admin_pages.order_search import search_by_order
+from apps.orders.admin_pages.rows import AttemptRows, amount_of, payment_state
 from apps.orders.models import (
     Instalment,
     OrderEvent,
@@ -30,9 +46,16 @@ from apps.orders.settlement.unmatched import attend_unmatched_payments
 
 
 class OfOrderAdmin(ReadOnlyAdmin):
-    """Rows that belong to an order, with a search by the buyer's address."""
+    """Rows that belong to an order, and are found by whatever names it."""
 
     list_select_related = ("order",)
+
+    @admin.display(description="comprador", ordering="order__first_name")
+    def buyer(self, row: Any) -> SafeString | str:
+        order = row.order
+        if order is None:
+            return "Sin pedido"
+        return person(f"{order.first_name} {order.last_name}".strip(), order.email)
 
     @admin.display(description="importe", ordering="amount")
     def money_amount(self, row: Any) -> str:
@@ -41,13 +64,51 @@ class OfOrderAdmin(ReadOnlyAdmin):
 
 @admin.register(OrderLine)
 class OrderLineAdmin(OfOrderAdmin):
-    list_display = ("order", "name", "degree_name", "university_name", "charged")
-    list_filter = ("order__status",)
-    search_fields = ("name", "order__email")
+    list_display = ("name", "buyer", "studies", "state", "charged", "sold_on")
+    list_select_related = ("order__by_staff",)
+    list_filter = (
+        "order__status",
+        range_filter("order__created_at", "vendida"),
+        cart_filter("order__"),
+    )
+    # The order of the index that ranges of days are read by.
+    ordering = ("-order__created_at", "-pk")
+    search_fields = ("name",)
+    search_help_text = "Nombre de lo vendido, o lo que encuentra un pedido"
+    actions = ("export_csv",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        by_order = search_by_order(queryset, search_term)
+        if search_term and by_order.exists():
+            return by_order, False
+        return super().get_search_results(request, queryset, search_term)
+
+    @admin.display(description="grado", ordering="degree_name")
+    def studies(self, line: OrderLine) -> SafeString | str:
+        return two_lines(line.degree_name, line.university_name)
+
+    @admin.display(description="pedido", ordering="order__status")
+    def state(self, line: OrderLine) -> SafeString:
+        state = state_of(line.order)
+        return pill(state.word, state.tone)
 
     @admin.display(description="precio", ordering="price")
     def charged(self, line: OrderLine) -> str:
         return money(line.price)
+
+    @admin.display(description="vendida", ordering="order__created_at")
+    def sold_on(self, line: OrderLine) -> str:
+        return f"{localtime(line.order.created_at):%d/%m/%Y}"
+
+    @admin.action(description="Exportar a CSV", permissions=["export"])
+    @method_decorator(fresh_password_required)
+    def export_csv(self, request: HttpRequest, lines: QuerySet[OrderLine]) -> HttpResponse:
+        return csv_answer("lineas", as_csv(LINE_HEADINGS, line_cells(lines)))
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("orders.export_order")
 
 
 @admin.register(Instalment)
@@ -65,8 +126,7 @@ class InstalmentAdmin(OfOrderAdmin):
         LateFilter,
         "status",
         "due_on",
-        # The last instalment is due two months after the first.
-        month_filter("due_on", "vence en", ahead=2),
+        range_filter("due_on", "vence"),
     )
     search_fields = ("order__email",)
     actions = ("charge_again",)
@@ -105,28 +165,50 @@ class InstalmentAdmin(OfOrderAdmin):
 @admin.register(Payment)
 class PaymentAdmin(OfOrderAdmin):
     list_display = (
-        "reference",
-        "order",
-        "money_amount",
-        "currency",
-        "status",
+        "buyer",
+        "bought",
+        "euros",
+        "state",
+        "kind",
         moment("created_at", "creado"),
-        "flag",
+        "reference",
     )
     list_filter = (
+        "status",
+        range_filter("created_at", "creado"),
         UnmatchedFilter,
         AttentionFilter,
-        "status",
-        month_filter("created_at", "creado en"),
     )
-    search_fields = ("reference", "order__email", "flag")
+    search_fields = ("reference",)
+    search_help_text = "Id de Stripe, o lo que encuentra un pedido"
     link_lookups = ("succeeded_at__date",)
     logged_by_row = ("delete_selected", "attended")
     actions = ("attended",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
         payments: QuerySet[Payment] = super().get_queryset(request)
-        return payments.select_related("order")
+        return payments.select_related("order").prefetch_related("order__lines")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search by the payment's own id, which also finds a payment of no order, or its order."""
+        if not search_term:
+            return queryset, False
+        own = queryset.filter(Q(reference=search_term) | Q(session=search_term))
+        return own if own.exists() else search_by_order(queryset, search_term), False
+
+    @admin.display(description="qué")
+    def bought(self, payment: Payment) -> str:
+        return items_of(payment.order.lines.all()) if payment.order else NOTHING
+
+    @admin.display(description="importe", ordering="amount")
+    def euros(self, payment: Payment) -> str:
+        return amount_of(payment)
+
+    @admin.display(description="estado", ordering="status")
+    def state(self, payment: Payment) -> SafeString | str:
+        return payment_state(payment)
 
     @admin.action(description="Dar por atendido el cobro sin pedido", permissions=["attend"])
     def attended(self, request: HttpRequest, payments: QuerySet[Payment]) -> None:
@@ -142,7 +224,7 @@ class PaymentAdmin(OfOrderAdmin):
 @admin.register(OrderEvent)
 class OrderEventAdmin(OfOrderAdmin):
     list_display = (moment("at", "cuándo"), "order", "actor", "from_status", "to_status", "reason")
-    list_filter = ("kind", "to_status", month_filter("at", "mes"))
+    list_filter = ("kind", "to_status", range_filter("at", "cuándo"))
     search_fields = ("order__email", "actor", "reason")
 
 
@@ -157,7 +239,7 @@ class PromoUseAdmin(OfOrderAdmin):
         moment("used_at", "usado"),
     )
     list_display_links = ("promo_code",)
-    list_filter = ("status", month_filter("reserved_at", "reservado en"))
+    list_filter = ("status", range_filter("reserved_at", "reservado"))
     link_lookups = ("promo_code__id__exact",)
     search_fields = ("promo_code__code", "order__email")
 
@@ -176,7 +258,7 @@ class TransferReceiptAdmin(ReadOnlyAdmin):
         "actor",
         moment("created_at", "apuntada"),
     )
-    list_filter = (month_filter("created_at", "apuntada en"),)
+    list_filter = (range_filter("created_at", "apuntada"),)
     search_fields = ("proof", "order__email")
     link_lookups = ("order__id__exact",)
     fields = ("order", "amount", "received_on", "proof", "actor", "created_at")

@@ -1,46 +1,112 @@
-"""Rows that the admin shows below an order or an instalment."""
+"""Rows that the admin shows on the page of an order or an instalment."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Exists, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
+from apps.core.money import to_cents
 from apps.core.staff.admin_base import (
+    NOTHING,
     ReadOnlyRowsInline,
+    Tone,
+    attention,
+    money,
+    pill,
+    two_lines,
 )
+from apps.orders.admin_pages.order_head import access_of
 from apps.orders.ledger.plan_end import unanswered_ends
-from apps.orders.models import (
-    Instalment,
-    InstalmentAttempt,
-    OrderDiscount,
-    OrderLine,
-    Payment,
-    PromoUse,
-)
-from apps.orders.models.statuses import INSTALMENT_SETTLED
+from apps.orders.ledger.stripe_links import payment_page
+from apps.orders.models import Instalment, InstalmentAttempt, OrderDiscount, OrderLine, Payment
+from apps.orders.models.statuses import INSTALMENT_SETTLED, InstalmentStatus, PaymentStatus
+
+INSTALMENT_TONES = {
+    InstalmentStatus.DUE: Tone.WAIT,
+    InstalmentStatus.PAID: Tone.GOOD,
+    InstalmentStatus.FAILED: Tone.BAD,
+    InstalmentStatus.CANCELED: Tone.QUIET,
+}
+PAYMENT_TONES = {
+    PaymentStatus.OPEN: Tone.WAIT,
+    PaymentStatus.PROCESSING: Tone.WAIT,
+    PaymentStatus.SUCCEEDED: Tone.GOOD,
+    PaymentStatus.CANCELED: Tone.QUIET,
+}
+
+
+def amount_of(payment: Payment) -> str:
+    """ "384,65 €", or "384.65 MXN" of another shop on the same account."""
+    if payment.currency == "eur":
+        return money(payment.amount)
+    return f"{payment.amount:f} {payment.currency.upper()}"
+
+
+def payment_state(payment: Payment) -> SafeString | str:
+    state = pill(payment.get_status_display(), PAYMENT_TONES[PaymentStatus(payment.status)])
+    return two_lines(state, attention(payment.flag))
 
 
 class LineRows(ReadOnlyRowsInline):
     model = OrderLine
-    fields = ("name", "degree_name", "university_name", "list_price", "price")
+    fields = ("name", "studies", "list_amount", "paid_amount", "access")
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        # One page has one instance of this class.
+        self.access_of_order = access_of(obj, obj.lines.all())
+        return super().get_formset(request, obj, **kwargs)
+
+    @admin.display(description="grado")
+    def studies(self, line: OrderLine) -> str:
+        return f"{line.degree_name}, {line.university_name}"
+
+    @admin.display(description="precio de lista")
+    def list_amount(self, line: OrderLine) -> str:
+        return money(line.list_price)
+
+    @admin.display(description="precio")
+    def paid_amount(self, line: OrderLine) -> str:
+        return money(line.price)
+
+    @admin.display(description="acceso")
+    def access(self, line: OrderLine) -> SafeString | str:
+        state = self.access_of_order.of_lines.get(line.pk)
+        return pill(state.word, state.tone) if state else NOTHING
 
 
 class DiscountRows(ReadOnlyRowsInline):
     model = OrderDiscount
-    fields = ("name", "amount")
+    fields = ("name", "euros")
+
+    @admin.display(description="importe")
+    def euros(self, discount: OrderDiscount) -> str:
+        return f"−{money(discount.amount)}"
 
 
 class InstalmentRows(ReadOnlyRowsInline):
     model = Instalment
-    fields = ("number", "amount", "due_on", "state", "charge_on", "paid_at")
-    show_change_link = True
+    fields = ("title", "euros", "due_on", "state", "charge_on", "paid_at")
+
+    @admin.display(description="plazo")
+    def title(self, row: Instalment) -> SafeString:
+        address = reverse("admin:orders_instalment_change", args=[row.pk])
+        return format_html('<a href="{}">{}</a>', address, row)
+
+    @admin.display(description="importe")
+    def euros(self, row: Instalment) -> str:
+        return money(row.amount)
 
     @admin.display(description="estado")
-    def state(self, row: Any) -> str:
+    def state(self, row: Any) -> SafeString:
+        word = row.get_status_display()
         if row.status not in INSTALMENT_SETTLED and row.is_ending:
-            return f"{row.get_status_display()}: lo anula una devolución en camino"
-        return str(row.get_status_display())
+            word = f"{word}: lo anula una devolución en camino"
+        return pill(word, INSTALMENT_TONES[row.status])
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Instalment]:
         # A row's name, "Plazo 1 de 3", reads the order.
@@ -56,24 +122,30 @@ class AttemptRows(ReadOnlyRowsInline):
 class PaymentRows(ReadOnlyRowsInline):
     model = Payment
     fk_name = "order"
-    fields = (
-        "reference",
-        "amount",
-        "currency",
-        "status",
-        "refunded",
-        "created_at",
-        "succeeded_at",
-        "flag",
-    )
-    classes = ()
-    show_change_link = True
+    fields = ("day", "kind", "euros", "back", "state", "where")
 
+    @admin.display(description="cuándo")
+    def day(self, payment: Payment) -> str:
+        return f"{localtime(payment.succeeded_at or payment.created_at):%d/%m/%Y %H:%M}"
 
-class PromoUseRows(ReadOnlyRowsInline):
-    model = PromoUse
-    fields = ("promo_code", "status", "reserved_at", "used_at")
+    @admin.display(description="importe")
+    def euros(self, payment: Payment) -> str:
+        return amount_of(payment)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[PromoUse]:
-        uses: QuerySet[PromoUse] = super().get_queryset(request)
-        return uses.select_related("promo_code", "order")
+    @admin.display(description="devuelto")
+    def back(self, payment: Payment) -> str:
+        return money(payment.refunded) if to_cents(payment.refunded) else NOTHING
+
+    @admin.display(description="estado")
+    def state(self, payment: Payment) -> SafeString | str:
+        return payment_state(payment)
+
+    @admin.display(description="referencia")
+    def where(self, payment: Payment) -> SafeString:
+        address = reverse("admin:orders_payment_change", args=[payment.pk])
+        own = format_html('<a href="{}">{}</a>', address, payment.reference)
+        at_stripe = payment_page(payment)
+        if not at_stripe:
+            return own
+        link = '{} · <a class="whole" href="{}" target="_blank" rel="noopener">Ver en Stripe</a>'
+        return format_html(link, own, at_stripe)

@@ -5,7 +5,9 @@ Each asks first what would happen, and does it once it is confirmed. The rules a
 """
 
 from decimal import Decimal
+from secrets import token_hex
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 from django import forms
@@ -15,23 +17,30 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from rest_framework.serializers import ValidationError as SerializerError
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.dates import today
 from apps.core.errors import AcademyError
-from apps.core.input_fields import EmailFormField
+from apps.core.input_fields import EmailFormField, RowsField
 from apps.core.money import format_euros, to_cents, to_euros
-from apps.core.staff.admin_log import log_about
+from apps.core.staff.admin_log import log_action
 from apps.core.staff.fresh_password import (
     PasswordConfirmation,
-    fresh_password_required,
+    RepeatedAct,
     password_is_fresh,
+    password_required_for,
 )
-from apps.orders.by_staff.create import OrderRequest, create_order, price_request
+from apps.core.staff.limits import OverLimit, check_discount
+from apps.orders.by_staff.create import (
+    OrderRequest,
+    PricedRequest,
+    create_order,
+    price_request,
+)
 from apps.orders.by_staff.receive import (
-    Arrived,
+    ReceivedTransfer,
     left_today_cents,
     missing_cents,
     outcome_of,
@@ -40,31 +49,47 @@ from apps.orders.by_staff.receive import (
 from apps.orders.contact_rules import clean_phone
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
+from apps.orders.models.staff_order import LARGE_DISCOUNT_PERCENT, is_large_discount
 from apps.orders.offer.cart import CheckoutItem
 from apps.pricing.payment_type import PaymentType
 
-# Where another page stores what the form of a new order begins with. It is no part of the address,
-# which would write personal data into logs.
-PREFILLED = "staff_order_prefilled"
+# In the session: what forms of new orders begin with, by the key in their address. The values
+# themselves are no part of the address, which would write personal data into logs.
+_DRAFTS = "staff_order_drafts"
+_KEY = "borrador"
+MOST_DRAFTS = 10
 
 
-class StaffOrderForm(forms.Form):
+class OrderContentsForm(forms.Form):
+    """Who buys what. Another page that makes an order has it, too."""
+
     email = EmailFormField(label="Correo", max_length=254)
     phone = forms.CharField(label="Teléfono", max_length=20)
     first_name = forms.CharField(label="Nombre", max_length=80, required=False)
     last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
-    subjects = forms.ModelMultipleChoiceField(
+    subjects = RowsField(
         label="Asignaturas completas",
         queryset=Subject.objects.all(),
         required=False,
         widget=AutocompleteSelectMultiple(OrderLine._meta.get_field("subject"), admin.site),
     )
-    lessons = forms.ModelMultipleChoiceField(
+    lessons = RowsField(
         label="Lecciones sueltas",
         queryset=Lesson.objects.all(),
         required=False,
         widget=AutocompleteSelectMultiple(OrderLine._meta.get_field("lesson"), admin.site),
     )
+
+    def clean_phone(self) -> str:
+        if not self.cleaned_data["phone"]:
+            return ""
+        try:
+            return clean_phone(self.cleaned_data["phone"])
+        except SerializerError as error:
+            raise forms.ValidationError("El teléfono debe tener al menos 9 dígitos.") from error
+
+
+class StaffOrderForm(OrderContentsForm):
     payment_type = forms.ChoiceField(label="Forma de pago", choices=PaymentType.choices)
     paid_by = forms.ChoiceField(label="Se paga con", choices=StaffOrder.PaidBy.choices)
     discount = forms.DecimalField(
@@ -83,12 +108,6 @@ class StaffOrderForm(forms.Form):
     )
     form_key = forms.UUIDField(required=False, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
-
-    def clean_phone(self) -> str:
-        try:
-            return clean_phone(self.cleaned_data["phone"])
-        except SerializerError as error:
-            raise forms.ValidationError("El teléfono debe tener al menos 9 dígitos.") from error
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
@@ -145,9 +164,9 @@ class TransferForm(forms.Form):
         """The reference as it is compared: copied from a bank's page, it has other spaces."""
         return " ".join(self.cleaned_data["proof"].split())
 
-    def arrived(self) -> Arrived:
+    def arrived(self) -> ReceivedTransfer:
         data = self.cleaned_data
-        return Arrived(to_cents(data["amount"]), data["received_on"], data["proof"])
+        return ReceivedTransfer(to_cents(data["amount"]), data["received_on"], data["proof"])
 
 
 def staff_order_urls() -> list[URLPattern]:
@@ -161,18 +180,38 @@ def staff_order_urls() -> list[URLPattern]:
     ]
 
 
+def draft_address(request: HttpRequest, values: dict[str, Any]) -> str:
+    """Store what the form of a new order begins with. Returns the address of that form.
+
+    Each draft has a key of its own, so that no tab shows the buyer of another one.
+    """
+    newest = list(request.session.get(_DRAFTS, {}).items())[-MOST_DRAFTS + 1 :]
+    key = token_hex(8)
+    request.session[_DRAFTS] = {**dict(newest), key: values}
+    return f"{reverse('admin:orders_order_nuevo')}?{urlencode({_KEY: key})}"
+
+
+def _taken_draft(request: HttpRequest) -> dict[str, Any] | None:
+    """The draft that the address names, which is then forgotten."""
+    drafts = dict(request.session.get(_DRAFTS, {}))
+    values: dict[str, Any] | None = drafts.pop(request.GET.get(_KEY, ""), None)
+    if values is not None:
+        request.session[_DRAFTS] = drafts
+    return values
+
+
 def new_order(request: HttpRequest) -> HttpResponse:
     """Show the form, then its price, then make the order."""
     if not request.user.has_perm("orders.add_stafforder"):
         raise PermissionDenied
-    first = request.session.pop(PREFILLED, None) if request.method == "GET" else None
+    first = _taken_draft(request) if request.method == "GET" else None
     form = StaffOrderForm(request.POST or None, initial=first)
     context: dict[str, Any] = {"title": "Pedido nuevo", "form": form, "priced": None}
     if request.method != "POST" or not form.is_valid():
         return _page(request, "orders/staff_order.html", context)
     key = form.cleaned_data["form_key"] or uuid4()
     wanted = form.order_request(key)
-    # The total that is confirmed. An order that gives access away needs a fresh password.
+    # The total that is confirmed, by which the discount is judged again.
     seen_cents = form.cleaned_data["seen"] or 0
     try:
         if "confirm" in request.POST:
@@ -181,10 +220,10 @@ def new_order(request: HttpRequest) -> HttpResponse:
             order = create_order(
                 wanted,
                 seen_cents=seen_cents,
-                actor=request.user.get_username(),
+                user=request.user,
             )
-            log_about(request, order, f"Pedido creado: {format_euros(order.total_cents)}")
-            messages.success(request, f"Pedido creado. {order.email} recibe un correo con el pago.")
+            log_action(request, order, f"Pedido creado: {format_euros(order.total_cents)}")
+            messages.success(request, _made(order))
             return redirect("admin:orders_order_change", order.pk)
         if "change" not in request.POST:
             priced = price_request(wanted)
@@ -200,27 +239,46 @@ def new_order(request: HttpRequest) -> HttpResponse:
                 "total": format_euros(priced.agreed.total_cents),
                 "seen": priced.agreed.total_cents,
                 "form_key": key,
+                "over_limit": _over_limit(request, priced, wanted),
             }
     except AcademyError as refusal:
         form.add_error(None, refusal.message)
     return _page(request, "orders/staff_order.html", context)
 
 
+def _made(order: Order) -> str:
+    if order.by_staff.awaits_approval:
+        return "Pedido creado. Espera a que otra persona apruebe el descuento."
+    return f"Pedido creado. {order.email} recibe un correo con el pago."
+
+
+def _over_limit(request: HttpRequest, priced: PricedRequest, wanted: OrderRequest) -> str:
+    """Why the discount needs a second person. Empty if it does not."""
+    full_cents = priced.today.total_cents
+    try:
+        check_discount(request.user, full_cents=full_cents, discount_cents=wanted.discount_cents)
+    except OverLimit as refusal:
+        return refusal.message
+    return ""
+
+
 def _is_given_away(wanted: OrderRequest, total_cents: int) -> bool:
-    """Whether the buyer gets access without a payment: a card is not charged so little."""
+    """Whether the buyer pays little or nothing: a card is not charged less than its minimum."""
     by_card = wanted.paid_by == StaffOrder.PaidBy.LINK
-    return by_card and total_cents < CARD_MINIMUM_CENTS
+    is_cheap = is_large_discount(wanted.discount_cents, agreed_cents=total_cents)
+    return is_cheap or (by_card and total_cents < CARD_MINIMUM_CENTS)
 
 
 def _ask_for_password(request: HttpRequest, form: StaffOrderForm) -> HttpResponse:
     """Open the password page, and after it the form as it was typed."""
-    request.session[PREFILLED] = {field.name: field.value() for field in form.visible_fields()}
+    typed = {field.name: field.value() for field in form.visible_fields()}
     messages.info(
         request,
-        f"Menos de {format_euros(CARD_MINIMUM_CENTS)} no se cobran con tarjeta: un pedido así pide "
-        "tu contraseña. Después vuelve a ver el precio.",
+        f"Un descuento de más del {LARGE_DISCOUNT_PERCENT} % pide tu contraseña, igual que un "
+        f"pedido de menos de {format_euros(CARD_MINIMUM_CENTS)}, que no se cobra con tarjeta. "
+        "Después vuelve a ver el precio.",
     )
-    return PasswordConfirmation(request)
+    return PasswordConfirmation(request, back=draft_address(request, typed))
 
 
 def transfer(request: HttpRequest, order_id: int) -> HttpResponse:
@@ -231,7 +289,7 @@ def transfer(request: HttpRequest, order_id: int) -> HttpResponse:
     return answer
 
 
-@fresh_password_required
+@password_required_for(RepeatedAct.TRANSFER)
 def _transfer(request: HttpRequest, order_id: int) -> HttpResponse:
     order = get_object_or_404(Order, pk=order_id)
     missing = missing_cents(order)
@@ -256,7 +314,7 @@ def _transfer(request: HttpRequest, order_id: int) -> HttpResponse:
         except AcademyError as refusal:
             form.add_error(None, refusal.message)
         else:
-            log_about(request, order, f"Transferencia ({form.arrived().proof}): {sentence}")
+            log_action(request, order, f"Transferencia ({form.arrived().proof}): {sentence}")
             messages.success(request, sentence)
             return redirect("admin:orders_order_change", order.pk)
     elif "change" not in request.POST:

@@ -1,20 +1,20 @@
 """The timeline of an order's admin page: everything that has happened, oldest first.
 
-Entries come from the order's history, payments, notes, mails and classroom access. Text is Spanish.
+Entries come from the order's history, notes, mails and classroom access. Text is Spanish.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
+from django.db.models import QuerySet
 from django.utils.text import capfirst
 
 from apps.classroom.models import AccessChange, Provisioning
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
-from apps.core.money import format_euros, to_cents
-from apps.orders.admin_pages.stripe_links import payment_page
-from apps.orders.models import Gift, Order, OrderEvent, OrderNote, Payment, Refund
+from apps.orders.models import Order, OrderEvent, OrderNote
 from apps.orders.models.statuses import EventKind
 
 # Events that a person should notice at a glance.
@@ -28,12 +28,13 @@ BAD = {
     EventKind.PAYMENT_LATE,
     EventKind.PAYMENT_MISFIT,
     EventKind.PAYMENT_UNMATCHED,
+    EventKind.REFUND_EXCEEDS,
     EventKind.REFUND_INCOMPLETE,
     EventKind.REFUND_REJECTED,
     EventKind.REFUND_SENT_BACK,
 }
 GOOD = {EventKind.PAID, EventKind.INSTALMENTS_PAID, EventKind.DISPUTE_WON}
-# The most mails that are looked through. An order has a dozen.
+# The most mails that are shown. An order has a dozen.
 MOST_MAILS = 200
 
 
@@ -46,7 +47,6 @@ class Entry:
     detail: str = ""
     actor: str = ""
     tone: str = ""
-    url: str = ""
     mail_id: int | None = None
     note: OrderNote | None = None
 
@@ -55,7 +55,6 @@ def timeline(order: Order) -> list[Entry]:
     """All entries, oldest first. The number of queries does not grow with the entries."""
     entries = [
         *map(_event, order.events.all()),
-        *_payments(order),
         *map(_note, order.notes.all()),
         *map(_mail, mails_of(order)),
         *_access(order),
@@ -84,61 +83,16 @@ def _change_of_status(event: OrderEvent) -> str:
     return f" ({event.get_from_status_display()} → {event.get_to_status_display()})"
 
 
-def _payments(order: Order) -> Iterator[Entry]:
-    for payment in order.payments.all():
-        amount = format_euros(to_cents(payment.amount))
-        yield Entry(
-            at=payment.created_at,
-            title=f"Pago de {amount}",
-            detail=_payment_state(payment),
-            url=payment_page(payment),
-        )
-
-
-def _payment_state(payment: Payment) -> str:
-    state = payment.get_status_display().lower()
-    if payment.flag:
-        return f"{state}. {payment.flag}"
-    return state
-
-
 def _note(note: OrderNote) -> Entry:
     return Entry(
         at=note.created_at, title="Nota", detail=note.text, actor=note.actor, tone="note", note=note
     )
 
 
-def mails_of(order: Order) -> list[Mail]:
-    """The mails to the buyer, or to the recipient of a gift, that are about this order."""
-    addresses = {order.email, order.email.lower(), order.student.email}
-    gift = Gift.objects.filter(order=order).select_related("recipient").first()
-    if gift is not None and gift.recipient is not None:
-        addresses |= {gift.recipient_email, gift.recipient.email}
-    sent = Mail.objects.filter(to__in=addresses, created_at__gte=order.created_at)
-    about = _ids_about(order)
-    return [
-        mail
-        for mail in sent.order_by("-created_at")[:MOST_MAILS]
-        if any(mail.context.get(name) in ids for name, ids in about.items())
-        or _is_about_refund(mail, about["refund_id"])
-    ]
-
-
-def _ids_about(order: Order) -> dict[str, set[int]]:
-    """The ids by which the context of a mail names the order or one of its rows."""
-    access = Provisioning.objects.filter(order_id=order.pk).values_list("pk", flat=True)
-    refunds = Refund.objects.filter(payment__order=order).values_list("pk", flat=True)
-    return {
-        "order_id": {order.pk},
-        "provisioning_id": set(access),
-        "payment_id": set(order.payments.values_list("pk", flat=True)),
-        "instalment_id": set(order.instalments.values_list("pk", flat=True)),
-        "refund_id": set(refunds),
-    }
-
-
-def _is_about_refund(mail: Mail, refund_ids: set[int]) -> bool:
-    return bool(refund_ids.intersection(mail.context.get("refund_ids", ())))
+def mails_of(order: Order) -> QuerySet[Mail]:
+    """The mails about this order, whatever the address was then. Notices to staff are left out."""
+    about = Mail.objects.filter(context__order_id=order.pk).exclude(to=settings.STAFF_EMAIL)
+    return about.order_by("-created_at")[:MOST_MAILS]
 
 
 def _mail(mail: Mail) -> Entry:
@@ -165,10 +119,11 @@ def _access(order: Order) -> Iterator[Entry]:
             tone="bad" if failed else "",
         )
     for change in AccessChange.objects.filter(order_id=order.pk):
+        what = f"{change.reason} ({change.note})" if change.note else change.reason
         yield Entry(
             at=change.created_at,
             title="Cambio de acceso",
-            detail=f"{change.reason}: {change.get_status_display().lower()}. "
+            detail=f"{what}: {change.get_status_display().lower()}. "
             f"{change.last_error}".removesuffix(". "),
             tone="bad" if change.status == AccessChange.Status.FAILED else "",
         )

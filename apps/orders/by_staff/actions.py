@@ -17,10 +17,12 @@ from apps.core.mail.recipient_limits import Origin
 from apps.core.staff.admin_buttons import Repeated
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import Gift, Instalment, Order, OrderNote
-from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, EventKind
+from apps.orders.models import Gift, Instalment, Order, OrderNote, StaffOrder
+from apps.orders.models.statuses import INSTALMENT_SETTLED, SOLD, EventKind
 from apps.orders.plan.charging import card_can_be_charged, charge_again
 from apps.students.services import change_email
+
+GIVEN_BACK = "El pedido está devuelto entero: ya no abre nada."
 
 
 class Refused(Conflict):
@@ -30,7 +32,9 @@ class Refused(Conflict):
 @transaction.atomic
 def resend_confirmation(order_id: int, *, actor: str, form_key: UUID) -> str:
     order = locked_order(order_id)
-    if order.status not in EVER_PAID:
+    if order.status == Order.Status.REFUNDED:
+        raise Refused(GIVEN_BACK)
+    if order.status not in SOLD:
         raise Refused("El pedido no está pagado: todavía no hay nada que confirmar.")
     mail = queue_mail(
         key=f"order-confirmation:{order.pk}:{form_key.hex}",
@@ -39,20 +43,24 @@ def resend_confirmation(order_id: int, *, actor: str, form_key: UUID) -> str:
         context={"order_id": order.pk},
         origin=Origin.STAFF,
     )
-    return _sent(order, "Confirmación", actor=actor, is_new=mail is not None)
+    return sent_again(order, "Confirmación", actor=actor, is_new=mail is not None)
 
 
 @transaction.atomic
 def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
     """Mail the link that the buyer needs now: to the classroom, or to finish the purchase."""
     order = locked_order(order_id)
-    if order.status in EVER_PAID:
+    if order.status == Order.Status.REFUNDED:
+        raise Refused(GIVEN_BACK)
+    if order.status in SOLD:
         is_new = send_access_mail_again(
             order_id=order.pk, occasion=form_key.hex, origin=Origin.STAFF
         )
         if Gift.objects.filter(order=order).exists():
-            return _sent(order, "Regalo", actor=actor, is_new=is_new, to="quien lo recibe")
-        return _sent(order, "Enlace de acceso", actor=actor, is_new=is_new)
+            return sent_again(order, "Regalo", actor=actor, is_new=is_new, to="quien lo recibe")
+        return sent_again(order, "Enlace de acceso", actor=actor, is_new=is_new)
+    if StaffOrder.objects.filter(order=order, awaits_approval=True).exists():
+        raise Refused("El descuento de este pedido todavía no está aprobado.")
     if not order.is_open:
         raise Refused("El carrito ha caducado: su enlace ya no sirve.")
     # An order of staff may wait for a transfer: its mail says how to pay it.
@@ -64,10 +72,10 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
         context={"order_id": order.pk},
         origin=Origin.STAFF,
     )
-    return _sent(order, "Enlace para terminar la compra", actor=actor, is_new=mail is not None)
+    return sent_again(order, "Enlace para terminar la compra", actor=actor, is_new=mail is not None)
 
 
-def _sent(order: Order, what: str, *, actor: str, is_new: bool, to: str = "") -> str:
+def sent_again(order: Order, what: str, *, actor: str, is_new: bool, to: str = "") -> str:
     if not is_new:
         raise Repeated
     reason = f"{what}: enviado otra vez a {to or order.email}"

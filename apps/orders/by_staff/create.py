@@ -1,22 +1,29 @@
 """Orders that staff make for a buyer, at prices that the server computes."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
-from apps.core.money import format_euros, to_euros
+from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.staff.limits import OverLimit, give_discount
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import OrderMadeMeanwhile, PricedCheckout, write_order
 from apps.orders.errors import InstalmentsUnavailable, Unavailable
 from apps.orders.ledger.history import note
-from apps.orders.models import Order, StaffOrder
-from apps.orders.models.statuses import EventKind
+from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.models.statuses import EventKind, PaymentKind
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
+from apps.orders.refunds.exchanges import credit_reference, locked_exchange, problem_of
+from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
 
@@ -39,6 +46,9 @@ class OrderRequest:
     discount_cents: int
     reason: str
     form_key: UUID
+    # The line that is exchanged for the order, and how much of what was paid for it pays this one.
+    exchanged_line: OrderLine | None = None
+    credit_cents: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,8 +79,8 @@ def price_request(request: OrderRequest) -> PricedRequest:
     today = make_offer(asked, facts)
     if unavailable := today.refusal(Unavailable):
         raise unavailable
-    total = today.total_cents - request.discount_cents
-    if total < 0 or (by_transfer and total == 0):
+    total = today.total_cents - request.discount_cents - request.credit_cents
+    if total < 0 or (by_transfer and total == 0 and not request.credit_cents):
         raise OrderRefused(
             f"El descuento es mayor que el total: {format_euros(today.total_cents)}."
         )
@@ -81,11 +91,15 @@ def price_request(request: OrderRequest) -> PricedRequest:
 
 
 @transaction.atomic
-def create_order(request: OrderRequest, *, seen_cents: int, actor: str) -> Order:
+def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     """Create the order and mail its buyer how to pay. A repeated form returns the same order.
 
-    `seen_cents` is the total that the clerk has confirmed. Raises OrderRefused and Unavailable.
+    `seen_cents` is the total that the clerk has confirmed. If its discount is above the clerk's
+    limits, the order waits for approval, and its buyer gets no mail yet. Raises OrderRefused and
+    Unavailable.
     """
+    actor = user.get_username()
+    get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
     made = Order.objects.with_key(request.form_key).first()
     if made is not None:
         return made
@@ -114,20 +128,84 @@ def create_order(request: OrderRequest, *, seen_cents: int, actor: str) -> Order
         discount=to_euros(request.discount_cents),
         agreed=to_euros(total),
         reason=request.reason.strip(),
+        user=user,
         actor=actor,
+        awaits_approval=not _is_within_limits(order, priced, request.discount_cents, user),
+        exchanged_line=request.exchanged_line,
+        credit=to_euros(request.credit_cents),
     )
     note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=_agreement(row, request))
+    if not row.awaits_approval:
+        _have_paid(order, row)
+    return order
+
+
+def _have_paid(order: Order, row: StaffOrder) -> None:
+    """Mail the buyer how to pay. An order that needs no more money is paid with its credit.
+
+    Raises OrderRefused if the credit is gone.
+    """
+    if order.total_cents or not row.credit:
+        mail_buyer(order)
+        return
+    exchange = locked_exchange(order)
+    if exchange is not None and (problem := problem_of(exchange)):
+        raise OrderRefused(problem)
+    payment = ConfirmedPayment(
+        credit_reference(order), to_cents(row.credit), kind=PaymentKind.CREDIT
+    )
+    mark_paid(order_id=order.pk, payment=payment, actor=row.actor)
+    order.refresh_from_db()
+
+
+def _is_within_limits(order: Order, priced: PricedRequest, discount_cents: int, user: Any) -> bool:
+    """Whether the clerk may give this discount alone. If so, it counts towards their day."""
+    full_cents = priced.today.total_cents
+    try:
+        give_discount(user, full_cents=full_cents, discount_cents=discount_cents, what=str(order))
+    except OverLimit:
+        return False
+    return True
+
+
+@transaction.atomic
+def approve_order(order_id: int, *, user: Any) -> str:
+    """Approve an order's discount and mail its buyer. Returns a Spanish sentence for staff.
+
+    The clerk who made the order can't approve it. Raises OrderRefused.
+    """
+    order = locked_order(order_id)
+    row = StaffOrder.objects.select_for_update(no_key=True).filter(order=order).first()
+    if row is None or not row.awaits_approval or not order.is_open:
+        raise OrderRefused("Este pedido no espera ninguna aprobación.")
+    if row.user_id == user.pk and not user.is_superuser:
+        raise OrderRefused("Lo has pedido tú: lo tiene que aprobar otra persona.")
+    row.awaits_approval, row.approved_by = False, user.get_username()
+    row.save(update_fields=["awaits_approval", "approved_by"])
+    reason = f"Descuento de {format_euros(to_cents(row.discount))} aprobado"
+    note(order, kind=EventKind.MADE_BY_STAFF, actor=user.get_username(), reason=reason)
+    _have_paid(order, row)
+    return f"{reason}. {order.email} recibe un correo."
+
+
+def mail_buyer(order: Order, *, again: str = "") -> None:
+    """Queue the mail that says how to pay the order. `again` names the occasion of a repetition."""
     queue_mail(
-        key=f"order-to-pay:{order.pk}",
+        key=f"order-to-pay:{order.pk}{again}",
         template="order_to_pay",
         to=order.email,
         context={"order_id": order.pk},
     )
-    return order
 
 
 def _agreement(row: StaffOrder, request: OrderRequest) -> str:
     how = f"Se paga con: {row.get_paid_by_display().lower()}"
+    if row.exchanged_line is not None:
+        line, credit = row.exchanged_line, format_euros(request.credit_cents)
+        how = f"A cambio de «{line}» (pedido {line.order_id}), que paga {credit}. {how}"
+        if not request.discount_cents:
+            return f"{how}. Motivo: {row.reason}"
     if not request.discount_cents:
         return how
-    return f"{how}. Descuento de {format_euros(request.discount_cents)}: {row.reason}"
+    waits = " (espera aprobación)" if row.awaits_approval else ""
+    return f"{how}. Descuento de {format_euros(request.discount_cents)}{waits}: {row.reason}"

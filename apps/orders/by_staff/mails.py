@@ -12,6 +12,7 @@ from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.money import to_euros
 from apps.orders.models import CART_LIFE, Order, StaffOrder
+from apps.orders.models.staff_order import exchange_of
 
 
 def register() -> None:
@@ -28,7 +29,7 @@ def register() -> None:
 def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `order_to_pay`. Raises NoLongerDue if the order is paid or has expired."""
     order = Order.objects.select_related("by_staff").get(pk=ids["order_id"])
-    if not order.is_open:
+    if not order.is_open or order.by_staff.awaits_approval:
         raise NoLongerDue
     by_transfer = order.by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
     missing = ids.get("missing_cents", 0)
@@ -45,6 +46,7 @@ def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
         ],
         "discounts": list(order.discounts.all()),
         "total": order.total_amount,
+        "exchange": exchange_of(order),
         "missing": to_euros(missing) if missing else None,
         "by_transfer": by_transfer,
         "iban": settings.TRANSFER_IBAN,

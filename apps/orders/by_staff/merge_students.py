@@ -10,8 +10,8 @@ from apps.orders.models import Dispute, Gift, Order, PromoUse, ReferralReward, R
 from apps.orders.models.statuses import EventKind
 from apps.orders.rewards.service import cancel_reward
 from apps.pricing.models import PromoCode
-from apps.students.merging import empty_into
 from apps.students.models import ErasureRequest, Student
+from apps.students.services import merge_student_rows
 
 SAME_PERSON = "Quien invitó y quien compró eran la misma persona"
 
@@ -44,7 +44,7 @@ def merge_students(*, merged_id: int, into_id: int, actor: str) -> bool:
     if not is_idle:
         raise CannotMerge("Ahora mismo se está dando un acceso: vuelve a intentarlo en un minuto.")
     before = merged.email
-    empty_into(merged=merged, into=into)
+    merge_student_rows(merged=merged, into=into)
     for order in orders:
         if order.student_id == merged.pk:
             _move_order(order, before=before, merged=merged, into=into, actor=actor)

@@ -9,21 +9,21 @@ from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
-from django.db.models import F, Sum
+from django.db.models import Sum
 
 from apps.core.dates import today
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
-from apps.core.money import format_euros, to_euros
+from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.staff.limits import limits_of
 from apps.orders.ledger.balance import cents_of
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.models import Order, StaffOrder, TransferReceipt
-from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind
+from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind, PaymentStatus
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 
@@ -36,7 +36,7 @@ class TransferRefused(Invalid):
 
 
 @dataclass(frozen=True)
-class Arrived:
+class ReceivedTransfer:
     """A transfer on the bank account. `proof` is the bank's reference of the movement."""
 
     amount_cents: int
@@ -45,16 +45,24 @@ class Arrived:
 
 
 def missing_cents(order: Order) -> int:
-    """What is still to be paid for an unpaid order: its price less the transfers that it kept."""
-    kept = order.payments.transfers().aggregate(sum=Sum(F("amount") - F("refunded")))["sum"]
-    return max(0, first_payment_cents(order) - cents_of(kept))
+    """What is still to be paid for an unpaid order: its price less the transfers that it kept.
+
+    Uses prefetched payments.
+    """
+    kept = sum(
+        to_cents(payment.amount - payment.refunded)
+        for payment in order.payments.all()
+        if payment.is_transfer and payment.status == PaymentStatus.SUCCEEDED
+    )
+    return max(0, first_payment_cents(order) - kept)
 
 
 def left_today_cents(user: Any) -> int:
-    """How many cents this clerk may still record today (the setting TRANSFER_DAILY_LIMIT)."""
+    """How many cents this clerk may still record today."""
     recorded = TransferReceipt.objects.filter(user=user, created_at__date=today())
-    limit_cents: int = settings.TRANSFER_DAILY_LIMIT * 100
-    return max(0, limit_cents - cents_of(recorded.aggregate(sum=Sum("amount"))["sum"]))
+    return max(
+        0, limits_of(user).transfer_cents - cents_of(recorded.aggregate(sum=Sum("amount"))["sum"])
+    )
 
 
 def outcome_of(order: Order, amount_cents: int) -> str:
@@ -79,7 +87,7 @@ def outcome_of(order: Order, amount_cents: int) -> str:
 
 
 @transaction.atomic
-def receive_transfer(*, order_id: int, arrived: Arrived, form_key: UUID, user: Any) -> str:
+def receive_transfer(*, order_id: int, arrived: ReceivedTransfer, form_key: UUID, user: Any) -> str:
     """Record a transfer and complete its order if nothing is missing. Returns what it did.
 
     A repeated form changes nothing. Too little is kept while the order goes on waiting; too much
@@ -113,9 +121,11 @@ def receive_transfer(*, order_id: int, arrived: Arrived, form_key: UUID, user: A
     return sentence
 
 
-def _check(order: Order, arrived: Arrived, user: Any) -> None:
+def _check(order: Order, arrived: ReceivedTransfer, user: Any) -> None:
     if not StaffOrder.objects.filter(order=order, paid_by=StaffOrder.PaidBy.TRANSFER).exists():
         raise TransferRefused("Este pedido no se paga por transferencia.")
+    if order.by_staff.awaits_approval:
+        raise TransferRefused("El descuento de este pedido todavía no está aprobado.")
     if arrived.amount_cents <= 0:
         raise TransferRefused("El importe tiene que ser mayor que cero.")
     if arrived.received_on > today():
@@ -155,9 +165,10 @@ def _settle(order: Order, cents: int, reference: str, actor: str) -> None:
             )
         return
     if missing:
-        mark_paid(order_id=order.pk, payment=_transfer(reference, missing), actor=actor)
-        # The parts that came before are no misfits any more: together they are the price.
-        order.payments.transfers().filter(refunded=0).update(flag="")
+        paid = mark_paid(order_id=order.pk, payment=_transfer(reference, missing), actor=actor)
+        if paid.status not in UNPAID:
+            # The parts that came before are no misfits any more: together they are the price.
+            order.payments.transfers().filter(refunded=0).update(flag="")
     excess = cents - missing
     if excess:
         reason = f"Transferencia: sobran {format_euros(excess)}, hay que devolverlos"

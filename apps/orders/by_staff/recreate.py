@@ -5,11 +5,14 @@ not. The rules are in docs/rules.md, "Money audit".
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils.timezone import localtime
 
 from apps.core.money import format_euros, to_euros
+from apps.core.staff.limits import give_discount
 from apps.orders.by_staff.create import OrderRefused
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
@@ -24,7 +27,7 @@ from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.reads import current_terms
+from apps.pricing.reads import campaigns_today, current_terms
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class LostOrder:
     total_cents: int
     plan: InstalmentPlan | None = None
     gift_on: date | None = None
+    # Whether the lines are those that the payment at the provider names.
+    is_as_paid: bool = False
 
     @property
     def payment_type(self) -> PaymentType:
@@ -81,12 +86,15 @@ def price_lost_order(lost: LostOrder) -> Offer:
 
 
 @transaction.atomic
-def recreate_order(lost: LostOrder, *, actor: str) -> Order:
+def recreate_order(lost: LostOrder, *, user: Any) -> Order:
     """Create the order of a stored payment that has none, and mark it as paid by that payment.
 
     The payment's row is locked, so each payment makes one order: a repetition returns the same
-    order. Raises OrderRefused if the payment is not stored as one without an order.
+    order. Raises OrderRefused if the payment is not stored as one without an order, and OverLimit
+    if the lines that staff have chosen cost more than was paid, by more than they may give away.
     """
+    actor = user.get_username()
+    get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
     # Without a join, as in `locked_order`: a second click waits until the payment has its order.
     rows = Payment.objects.select_for_update(no_key=True)
     payment = rows.filter(reference=lost.reference).first()
@@ -98,12 +106,19 @@ def recreate_order(lost: LostOrder, *, actor: str) -> Order:
         raise OrderRefused("Este cobro ya se dio por atendido.")
     gift = GiftDetails("", "", lost.gift_on) if lost.gift_on else None
     offer = price_lost_order(lost)
+    given_cents = 0 if lost.is_as_paid else _price_today(lost) - lost.total_cents
+    give_discount(
+        user,
+        full_cents=lost.total_cents + given_cents,
+        discount_cents=given_cents,
+        what=f"Cobro {lost.reference}",
+    )
     order = write_order(None, PricedCheckout(_checkout(lost), offer, actor, gift))
     order.customer_reference = lost.customer
     order.save()
     if first_payment_cents(order) != lost.paid_cents:
         raise OrderRefused("El importe cobrado no es el primer pago del pedido.")
-    _note_origin(order, lost, payment, actor)
+    _note_origin(order, lost, payment, user, max(0, given_cents))
     # From here on it is like any payment of an order that has just succeeded.
     payment.order, payment.status, payment.flag = order, Payment.Status.OPEN, ""
     payment.save()
@@ -133,17 +148,27 @@ def _checkout(lost: LostOrder) -> Checkout:
     )
 
 
-def _note_origin(order: Order, lost: LostOrder, payment: Payment, actor: str) -> None:
+def _price_today(lost: LostOrder) -> int:
+    """What the lines cost on today's terms, with all discounts that anybody gets."""
+    asked = Asked(payment_type=lost.payment_type)
+    return make_offer(asked, Facts(lost.lines, current_terms(), campaigns_today())).total_cents
+
+
+def _note_origin(
+    order: Order, lost: LostOrder, payment: Payment, user: Any, discount_cents: int
+) -> None:
     moment = f"{localtime(lost.paid_at):%d/%m/%Y %H:%M}"
     reason = f"Creado de nuevo con el cobro {lost.reference} del {moment}. {payment.flag}"
     StaffOrder.objects.create(
         order=order,
         paid_by=StaffOrder.PaidBy.LINK,
+        discount=to_euros(discount_cents),
         agreed=to_euros(lost.total_cents),
         reason=reason[:300],
-        actor=actor,
+        user=user,
+        actor=user.get_username(),
     )
-    note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=reason)
+    note(order, kind=EventKind.MADE_BY_STAFF, actor=user.get_username(), reason=reason)
 
 
 def adopt_payment(reference: str, order: Order) -> bool:

@@ -9,12 +9,18 @@ from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.checkout.existing_order import lock_existing_order
 from apps.orders.checkout.request import Checkout, Placed
 from apps.orders.checkout.write import PricedCheckout, set_wishes, write_order
-from apps.orders.errors import FriendCodeReserved, OpenPaymentInTheWay, PaidByTransfer
-from apps.orders.gifts.details import stored_details
+from apps.orders.errors import (
+    ExchangeIsFixed,
+    FriendCodeReserved,
+    OpenPaymentInTheWay,
+    PaidByTransfer,
+)
+from apps.orders.gifts.details import GiftDetails, stored_details
 from apps.orders.models import StaffOrder
 from apps.orders.offer.offer import Asked, Offer, offer_for
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import Standing
+from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.models import Consent, Student
 from apps.students.services import record_consents
@@ -58,6 +64,8 @@ def place(checkout: Checkout) -> Placed:
         )
     )
     _raise_first_refusal(offer)
+    if by_staff is not None and by_staff.exchanged_line_id is not None:
+        _refuse_another_content(by_staff, checkout, offer, gift)
 
     priced = PricedCheckout(checkout, offer, gift=gift)
     if order is None:
@@ -84,6 +92,20 @@ def place(checkout: Checkout) -> Placed:
         beside_wallet=checkout.beside_wallet,
     )
     return Placed(order, offer)
+
+
+def _refuse_another_content(
+    by_staff: StaffOrder, checkout: Checkout, offer: Offer, gift: GiftDetails | None
+) -> None:
+    """Raise ExchangeIsFixed unless an order for which a line is exchanged is paid as it is."""
+    order = by_staff.order
+    same_lines = {line.key for line in offer.lines} == {row.key for row in order.lines.all()}
+    same_price = offer.total_cents == order.total_cents and offer.code is None
+    if (
+        not (same_lines and same_price and gift is None)
+        or checkout.payment_type != PaymentType.FULL
+    ):
+        raise ExchangeIsFixed
 
 
 def _raise_first_refusal(offer: Offer) -> None:

@@ -100,6 +100,12 @@ def _item_as_json(row: OrderLine, line: CartLine) -> dict[str, object]:
         "lesson_id": lesson.pk if lesson else None,
         "subject_id": subject.pk,
         "price": as_json(line.price_cents),
+        # Only while a campaign crosses a list price out.
+        **(
+            {"list_price": as_json(line.list_price_cents)}
+            if line.list_price_cents > line.price_cents
+            else {}
+        ),
         "lesson": {"id": lesson.pk, "title": lesson.title, "subject_id": subject.pk}
         if lesson
         else None,

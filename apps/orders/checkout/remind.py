@@ -8,10 +8,13 @@ from datetime import timedelta
 
 from django.core import signing
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail
+from apps.core.models import Mail
+from apps.core.web.throttle import Limit
 from apps.orders.ledger.history import note
 from apps.orders.models import CART_LIFE, Gift, Order, OrderLine, Payment
 from apps.orders.models.statuses import EVER_PAID, EventKind
@@ -19,30 +22,51 @@ from apps.orders.offer.cart import items_of, on_sale
 from apps.pricing.reads import current_terms
 
 SALT = "orders.cart-reminders"
+# The beginning of the key of a reminder's mail.
+_KEY = "cart-reminder:"
 # A reminder that is overdue by more than this is not sent. It happens if `manage.py clock` was
 # stopped for a day, or if staff have added an earlier hour to the terms of sale.
 MAX_DELAY = timedelta(hours=24)
+# To all mailboxes together: anybody can type strangers' addresses into carts, and the academy must
+# not become a sender of spam. The others follow in the next hours.
+ALL_REMINDERS = Limit("cart-reminders", times=300, seconds=3600)
 
 
 def queue_due_reminders() -> int:
-    """Queue the reminders that are due; return their number. Safe to repeat and in parallel."""
+    """Queue the reminders that are due; return their number. Safe to repeat and in parallel.
+
+    Of an hour at most ALL_REMINDERS: the next runs queue the others.
+    """
     now = timezone.now()
     queued = 0
     for hours in current_terms().reminder_hours:
         due = timedelta(hours=hours)
         since = now - due - MAX_DELAY
-        for order in _unpaid_carts().filter(updated_at__lte=now - due, updated_at__gt=since):
+        carts = _unpaid_carts().filter(updated_at__lte=now - due, updated_at__gt=since)
+        # Each look at a cart takes several queries. Strangers can make thousands of carts, and all
+        # other jobs wait for this one.
+        for order in carts.exclude(_has_reminder(hours)):
             if not wants_reminder(order):
                 continue
+            if ALL_REMINDERS.seconds_until_free("all"):
+                return queued
             with transaction.atomic():
                 mail = queue_mail(
-                    key=f"cart-reminder:{order.pk}:{hours}",
+                    key=f"{_KEY}{order.pk}:{hours}",
                     template="cart_reminder",
                     to=order.email,
                     context={"order_id": order.pk},
                 )
+                if mail is not None:
+                    ALL_REMINDERS.add("all")
             queued += mail is not None
     return queued
+
+
+def _has_reminder(hours: int) -> Exists:
+    """The condition of a cart that its reminder after so many hours has been queued."""
+    key = Concat(Value(_KEY), Cast(OuterRef("pk"), CharField()), Value(f":{hours}"))
+    return Exists(Mail.objects.filter(key=key))
 
 
 def _unpaid_carts() -> QuerySet[Order]:

@@ -72,7 +72,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class PlacedBefore:
+class CompletedOrder:
     """An order that is already complete, for the answer to a repeated checkout."""
 
     order: Order

@@ -63,7 +63,7 @@ class PricedCheckout:
             self.checkout.phone,
         ]
         if self.checkout.payment_type == PaymentType.INSTALMENTS:
-            plan = self.offer.terms.plan
+            plan = self.offer.plan
             content.append([plan.count, plan.every_days])
         if self.gift is not None:
             content.append(self.gift.content)
@@ -136,7 +136,7 @@ def _student_of(checkout: Checkout) -> Student:
 
 
 def _set_contact_and_terms(order: Order, priced: PricedCheckout) -> None:
-    checkout, plan = priced.checkout, priced.offer.terms.plan
+    checkout, plan = priced.checkout, priced.offer.plan
     order.email = checkout.email.strip()
     order.phone = checkout.phone
     order.first_name = checkout.first_name

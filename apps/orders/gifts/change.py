@@ -49,7 +49,7 @@ def _tell(gift: Gift, to: str, *, is_buyer: bool) -> None:
         key=f"gift-moved:{gift.pk}:{secrets.token_hex(8)}",
         template="gift_moved",
         to=to,
-        context={"gift_id": gift.pk, "is_buyer": is_buyer},
+        context={"gift_id": gift.pk, "is_buyer": is_buyer, "order_id": gift.order_id},
     )
 
 

@@ -1,6 +1,7 @@
 """Details of a gift as the buyer gives them, stored with the order (docs/rules.md, "Gifts")."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -36,7 +37,8 @@ def check_words(text: str) -> None:
 
     A stranger could otherwise send links to anybody in the academy's name.
     """
-    if _LINK.search(text):
+    # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
+    if _LINK.search(unicodedata.normalize("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")):
         raise ValidationError(
             "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto."
         )

@@ -2,8 +2,8 @@
 
 - `gift_received` {"provisioning_id"}: to the recipient, once the access is there. It takes the
   place of `classroom_access`, with the same link.
-- `gift_moved` {"gift_id", "is_buyer"}: to the buyer, and to the student who had the gift, after
-  staff have changed the recipient's address
+- `gift_moved` {"gift_id", "is_buyer", "order_id"}: to the buyer, and to the student who had the
+  gift, after staff have changed the recipient's address
 """
 
 from typing import Any

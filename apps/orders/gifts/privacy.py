@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from apps.core.privacy import (
+    MOST_ROWS,
     CannotErase,
     PersonalData,
     counted,
@@ -47,9 +48,9 @@ def _export(email: str) -> dict[str, Any]:
                 "para": gift.recipient_name,
                 "correo": gift.recipient_email,
             }
-            for gift in _given(email).order_by("pk")
+            for gift in _given(email).order_by("-pk")[:MOST_ROWS]
         ],
-        "recibidos": [_facts(gift) for gift in _received(email).order_by("pk")],
+        "recibidos": [_facts(gift) for gift in _received(email).order_by("-pk")[:MOST_ROWS]],
     }
 
 
@@ -94,7 +95,7 @@ def _erase(email: str) -> None:
 def _purge_words(now: datetime) -> int:
     """Erase the texts of gifts that were delivered or canceled a year ago."""
     over = Gift.objects.exclude(status=Gift.Status.WAITING).filter(
-        deliver_on__lt=timezone.localdate(now - WORDS_KEPT)
+        deliver_on__lt=timezone.localdate(now) - WORDS_KEPT
     )
     has_words = ~Q(sender="", recipient_name="", message="")
     return over.filter(has_words).update(sender="", recipient_name="", message="")

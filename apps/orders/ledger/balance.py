@@ -7,7 +7,7 @@ from django.db.models import Sum
 
 from apps.core.money import to_cents, to_euros
 from apps.orders.models import Instalment, Order, Payment, Refund
-from apps.orders.models.statuses import REFUND_COUNTED
+from apps.orders.models.statuses import REFUND_COUNTED, REFUND_ELSEWHERE
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def balance_of(order: Order) -> Balance:
     """The order's balance. Requested refunds count as refunded, rejected ones do not."""
     payments = order.payments.filter(status=Payment.Status.SUCCEEDED, currency="eur")
     sums = payments.aggregate(paid=Sum("amount"), returned=Sum("refunded"))
-    outside = Refund.objects.filter(payment__order=order, status=Refund.Status.OUTSIDE).aggregate(
+    outside = Refund.objects.filter(payment__order=order, status__in=REFUND_ELSEWHERE).aggregate(
         sum=Sum("amount")
     )["sum"]
     rows = list(order.instalments.all())

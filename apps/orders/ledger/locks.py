@@ -1,9 +1,6 @@
 """The locks of an order and of a buyer (docs/rules.md, "Orders and their states")."""
 
-import hashlib
-
-from django.db import connection
-
+from apps.core.database import lock_names
 from apps.core.identity import email_identity, phone_identity
 from apps.orders.models import Order
 from apps.students.models import Student
@@ -23,24 +20,12 @@ def lock_buyer(*, email: str, phone: str, order: Order | None) -> None:
 
     A buyer is an address, a phone and a student, as in `promo.uses.orders_of_person`; those that
     `order` has had so far are locked, too. No row can be locked instead: two new carts of one buyer
-    may have different codes, and neither sees the other before it is committed. SQLite has one
-    writer at a time and needs no such lock.
+    may have different codes, and neither sees the other before it is committed.
     """
-    if connection.vendor != "postgresql":
-        return
     student = Student.objects.with_email(email)
     names = {f"email {email_identity(email)}", f"phone {phone_identity(phone)}"}
     names |= {f"student {student.pk}"} if student is not None else set()
     if order is not None:
         names |= {f"email {order.email_identity}", f"phone {order.phone_identity}"}
         names.add(f"student {order.student_id}")
-    # In one order for everybody, so that two transactions do not wait for each other.
-    keys = sorted(_lock_key(name) for name in names)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", [keys])
-
-
-def _lock_key(name: str) -> int:
-    """A number of 64 bits for an advisory lock. Two names with one number would only wait."""
-    digest = hashlib.sha256(f"friend code of {name}".encode()).digest()
-    return int.from_bytes(digest[:8], signed=True)
+    lock_names(*(f"friend code of {name}" for name in names))

@@ -1,6 +1,6 @@
+from apps.orders.models.debt import Debt
 from apps.orders.models.gift import Gift
 from apps.orders.models.instalment import Instalment, InstalmentAttempt
-from apps.orders.models.note import OrderNote
 from apps.orders.models.order import (
     CART_LIFE,
     Order,
@@ -14,10 +14,11 @@ from apps.orders.models.payment import Payment
 from apps.orders.models.promo_use import PromoUse
 from apps.orders.models.refund import Dispute, Refund
 from apps.orders.models.reward import ReferralReward
-from apps.orders.models.staff_order import StaffOrder, TransferReceipt
+from apps.orders.models.staff_order import OrderNote, StaffOrder, TransferReceipt
 
 __all__ = (
     "CART_LIFE",
+    "Debt",
     "Dispute",
     "Gift",
     "Instalment",

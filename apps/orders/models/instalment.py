@@ -12,6 +12,7 @@ from apps.orders.models.statuses import (
     AttemptKind,
     AttemptOutcome,
     InstalmentStatus,
+    RefusalKind,
 )
 
 
@@ -71,6 +72,12 @@ class Instalment(models.Model):
     def amount_cents(self) -> int:
         return to_cents(self.amount)
 
+    @property
+    def is_late(self) -> bool:
+        """As `InstalmentQuerySet.late`."""
+        is_over = self.status == self.Status.FAILED or self.due_on < today()
+        return self.status in INSTALMENT_UNPAID and is_over
+
 
 class InstalmentAttempt(models.Model):
     """One attempt to charge or pay an instalment. It is stored before the provider is called.
@@ -94,6 +101,10 @@ class InstalmentAttempt(models.Model):
     payment_method = models.CharField("tarjeta", max_length=PROVIDER_ID_LENGTH, blank=True)
     reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, blank=True)
     error_code = models.CharField("error", max_length=60, blank=True)
+    # Why the card was declined. Empty for declines from before it was stored.
+    refusal = models.CharField(
+        "motivo", max_length=20, choices=RefusalKind.choices, blank=True, default="", db_default=""
+    )
     started_at = models.DateTimeField("empezado", default=timezone.now)
     finished_at = models.DateTimeField("terminado", null=True, blank=True)
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
@@ -160,6 +161,15 @@ class Order(models.Model):
     reminders_stopped_at = models.DateTimeField("no quiere avisos", null=True, blank=True)
     flag = models.CharField("atención", max_length=200, blank=True)
     disputed_at = models.DateTimeField("disputado", null=True, blank=True)
+    # The member of staff who sees to it that what is outstanding is paid.
+    cared_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name="quién lo lleva",
+    )
     created_at = models.DateTimeField("creado", auto_now_add=True)
     updated_at = models.DateTimeField("actualizado", auto_now=True)
     # When reconciliation last listed the payments of the order's customer.
@@ -177,6 +187,7 @@ class Order(models.Model):
             # Not "view_…": whoever views orders need not see what the academy earns.
             ("read_takings", "Puede ver la recaudación"),
             ("resend_order_mail", "Puede reenviar los correos de un pedido"),
+            ("export_order", "Puede exportar pedidos y líneas"),
         )
         constraints = (
             models.CheckConstraint(

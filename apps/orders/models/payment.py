@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.orders.models.instalment import Instalment
 from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, Order
-from apps.orders.models.statuses import PAYMENT_OPEN, PaymentKind, PaymentStatus
+from apps.orders.models.statuses import PAYMENT_OPEN, REFUNDED_BY_HAND, PaymentKind, PaymentStatus
 
 # The buyer's success page shows the last eight characters of the payment's or the session's id.
 END_OF_REFERENCE = Upper(Right("reference", 8))
@@ -143,6 +143,11 @@ class Payment(models.Model):
     def is_transfer(self) -> bool:
         """Whether it is a bank transfer, which Stripe knows nothing of."""
         return self.kind == PaymentKind.TRANSFER
+
+    @property
+    def is_refunded_by_hand(self) -> bool:
+        """Whether staff refund it at their bank, because Stripe knows nothing of it."""
+        return self.kind in REFUNDED_BY_HAND
 
     @property
     def is_free(self) -> bool:

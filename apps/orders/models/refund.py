@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.core.money import to_cents
-from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, OrderLine
+from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, Order, OrderLine
 from apps.orders.models.payment import Payment
 from apps.orders.models.statuses import DisputeStatus, RefundStatus
 
@@ -61,6 +61,16 @@ class Refund(models.Model):
         blank=True,
         related_name="followers",
         verbose_name="por la devolución",
+        editable=False,
+    )
+    # The order that this money pays, if a line was exchanged for it.
+    credited_to = models.ForeignKey(
+        Order,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="credits",
+        verbose_name="paga el pedido",
         editable=False,
     )
     user = models.ForeignKey(

@@ -1,18 +1,55 @@
 """Orders that staff have made, and the bank transfers that paid them."""
 
+from datetime import timedelta
+from typing import Any
+
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Upper
+from django.utils import timezone
 
+from apps.core.dates import today
 from apps.core.money import to_cents
-from apps.orders.models.order import PRICE, Order
+from apps.orders.models.order import PRICE, Order, OrderLine
+from apps.orders.models.statuses import OrderStatus
+
+# A discount of more than this is large: it asks for the password, and is shown on "Hoy" for days.
+LARGE_DISCOUNT_PERCENT = 25
+LARGE_DISCOUNT_DAYS = 7
+
+
+def is_large_discount(discount_cents: int, *, agreed_cents: int) -> bool:
+    """Whether a discount is large for an order that costs `agreed_cents` after it."""
+    return discount_cents * 100 > (agreed_cents + discount_cents) * LARGE_DISCOUNT_PERCENT
+
+
+class StaffOrderQuerySet(models.QuerySet["StaffOrder"]):
+    def awaiting_approval(self) -> "StaffOrderQuerySet":
+        """Open orders whose discount a second person has to approve."""
+        return self.filter(awaits_approval=True, order__status=OrderStatus.CART)
+
+    def waiting_exchanges(self, order: Order) -> "StaffOrderQuerySet":
+        """Open orders for which a line of `order` is going to be exchanged."""
+        return self.filter(
+            exchanged_line__order=order, exchanged_at=None, order__status=OrderStatus.CART
+        )
+
+    def large_discounts(self) -> "StaffOrderQuerySet":
+        """Large discounts of the last days, whoever gave them."""
+        since = timezone.now() - timedelta(days=LARGE_DISCOUNT_DAYS)
+        return self.filter(
+            created_at__gte=since,
+            discount__gt=0,
+            agreed__lt=F("discount") * (100 - LARGE_DISCOUNT_PERCENT) / LARGE_DISCOUNT_PERCENT,
+            awaits_approval=False,
+        )
 
 
 class StaffOrder(models.Model):
     """What staff agreed for an order: how it is paid, and a discount with its reason.
 
-    The agreed total binds while the order is open (`offer.offer`).
+    The agreed total binds while the order is open (`offer.offer`), unless it waits for approval.
     """
 
     class PaidBy(models.TextChoices):
@@ -26,12 +63,58 @@ class StaffOrder(models.Model):
     discount = models.DecimalField("descuento (€)", **PRICE, default=0, db_default=0)
     agreed = models.DecimalField("total acordado (€)", **PRICE, default=0, db_default=0)
     reason = models.CharField("motivo del descuento", max_length=300, blank=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
+    )
+    # The clerk's name, which stays after their account is deleted.
     actor = models.CharField("quién", max_length=150)
+    # Whether the discount is above the clerk's limit and nobody has approved it yet.
+    awaits_approval = models.BooleanField("espera aprobación", default=False, db_default=False)
+    approved_by = models.CharField("aprobado por", max_length=150, default="", db_default="")
+    # The line of another order that is exchanged for this one, and how much of what was paid for it
+    # pays this order. While the order is open, `agreed` is what is left to pay.
+    exchanged_line = models.ForeignKey(
+        OrderLine,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="exchanges",
+        verbose_name="a cambio de",
+        editable=False,
+    )
+    credit = models.DecimalField("ya pagado (€)", **PRICE, default=0, db_default=0, editable=False)
+    exchanged_at = models.DateTimeField("cambiado", null=True, blank=True, editable=False)
     created_at = models.DateTimeField("creado", auto_now_add=True)
+
+    objects = StaffOrderQuerySet.as_manager()
 
     class Meta:
         verbose_name = "pedido del equipo"
         verbose_name_plural = "pedidos del equipo"
+        permissions = (
+            ("approve_stafforder", "Puede aprobar descuentos de otros"),
+            ("exchange_orderline", "Puede cambiar un curso comprado por otro"),
+        )
+        constraints = (
+            # The database refuses to exchange a line twice, so that no bug can.
+            models.UniqueConstraint(
+                fields=("exchanged_line",),
+                condition=Q(exchanged_at__isnull=False),
+                name="line_exchanged_once",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("order",),
+                condition=Q(awaits_approval=True),
+                name="staff_order_to_approve",
+            ),
+            models.Index(
+                fields=("created_at",),
+                condition=Q(discount__gt=0),
+                name="staff_order_with_discount",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.reference
@@ -40,6 +123,14 @@ class StaffOrder(models.Model):
     def reference(self) -> str:
         """What the buyer writes on the transfer. The search of orders understands it."""
         return f"PEDIDO-{self.order_id}"
+
+
+def exchange_of(order: Order) -> dict[str, Any] | None:
+    """What the buyer reads of the line that was exchanged for the order. None if none was."""
+    row: StaffOrder | None = getattr(order, "by_staff", None)
+    if row is None or row.exchanged_line is None:
+        return None
+    return {"name": row.exchanged_line.name, "credit": row.credit}
 
 
 class TransferReceipt(models.Model):
@@ -77,3 +168,43 @@ class TransferReceipt(models.Model):
     @property
     def amount_cents(self) -> int:
         return to_cents(self.amount)
+
+
+class OrderNoteQuerySet(models.QuerySet["OrderNote"]):
+    def waiting(self) -> "OrderNoteQuerySet":
+        """Notes with a day that nobody has ticked off."""
+        return self.filter(due_on__isnull=False, done_at=None)
+
+    def due(self) -> "OrderNoteQuerySet":
+        """Notes whose day has come."""
+        return self.waiting().filter(due_on__lte=today())
+
+
+class OrderNote(models.Model):
+    """A note of staff about an order. With `due_on` it waits until somebody ticks it off."""
+
+    order = models.ForeignKey(Order, models.CASCADE, related_name="notes", verbose_name="pedido")
+    text = models.CharField("nota", max_length=1000)
+    due_on = models.DateField("volver el", null=True, blank=True)
+    # Names, which stay after the accounts are deleted.
+    actor = models.CharField("quién", max_length=150)
+    created_at = models.DateTimeField("escrita", auto_now_add=True)
+    done_at = models.DateTimeField("hecha", null=True, blank=True)
+    done_by = models.CharField("hecha por", max_length=150, blank=True)
+    # Made up by the form, so that a second click adds no second note.
+    form_key = models.UUIDField(unique=True, editable=False)
+
+    objects = OrderNoteQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "nota"
+        verbose_name_plural = "notas"
+        ordering = ("due_on", "pk")
+        indexes = (
+            models.Index(
+                fields=("due_on",), condition=Q(done_at=None), name="order_note_waiting_by_day"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Nota {self.pk}"

@@ -101,11 +101,15 @@ class PaymentKind(models.TextChoices):
     WALLET = "wallet", "Cartera digital"
     TRANSFER = "transfer", "Transferencia"
     FREE = "free", "Sin coste"
+    # Paid with what was paid for a line of another order, which was exchanged for this one.
+    CREDIT = "credit", "Cambio de otro pedido"
     SAMPLE = "sample", "De ejemplo"
 
 
 # The provider has no payment of these kinds.
-WITHOUT_PROVIDER = (PaymentKind.TRANSFER, PaymentKind.FREE)
+WITHOUT_PROVIDER = (PaymentKind.TRANSFER, PaymentKind.FREE, PaymentKind.CREDIT)
+# Staff make refunds of these payments at their bank.
+REFUNDED_BY_HAND = (PaymentKind.TRANSFER, PaymentKind.CREDIT)
 # The provider can be asked about payments of these kinds.
 AT_PROVIDER = (PaymentKind.CARD, PaymentKind.WALLET)
 
@@ -121,10 +125,14 @@ class RefundStatus(models.TextChoices):
     FAILED = "failed", "Fallida"
     # Sent back by the bank, and paid to the buyer by other means, such as a transfer.
     OUTSIDE = "outside", "Devuelta por otra vía"
+    # The money pays another order, for which a line of this one was exchanged.
+    CREDITED = "credited", "Pasada a otro pedido"
 
 
 # Refunds whose amount counts as refunded.
 REFUND_COUNTED = (RefundStatus.REQUESTED, RefundStatus.PENDING, RefundStatus.SUCCEEDED)
+# Refunds that gave the buyer the money's worth without the provider.
+REFUND_ELSEWHERE = (RefundStatus.OUTSIDE, RefundStatus.CREDITED)
 
 
 class DisputeStatus(models.TextChoices):
@@ -160,6 +168,7 @@ class EventKind(models.TextChoices):
     CREATED = "created", "Pedido creado"
     CHANGED = "changed", "Pedido cambiado"
     MADE_BY_STAFF = "made_by_staff", "Pedido hecho por el equipo"
+    EXCHANGED = "exchanged", "Cambio de curso"
     TRANSFER_RECEIVED = "transfer_received", "Transferencia recibida"
     EXPIRED = "expired", "Pedido caducado"
     ERASED = "erased", "Datos personales borrados"
@@ -167,6 +176,7 @@ class EventKind(models.TextChoices):
     MAIL_RESENT = "mail_resent", "Correo enviado otra vez"
     EMAIL_CHANGED = "email_changed", "Correo cambiado"
     CORRECTION_ASKED = "correction_asked", "Correo por confirmar"
+    CALLED = "called", "Llamada al comprador"
     LINK_OPENED = "link_opened", "Abierto con el enlace del carrito"
     STUDENTS_MERGED = "students_merged", "Alumnos unidos"
     ACCESS_RETRIED = "access_retried", "Acceso intentado otra vez"
@@ -197,6 +207,7 @@ class EventKind(models.TextChoices):
     REFUND_REQUESTED = "refund_requested", "Devolución pedida"
     REFUND_REJECTED = "refund_rejected", "Devolución rechazada"
     REFUNDED = "refunded", "Devolución hecha"
+    REFUND_EXCEEDS = "refund_exceeds", "Devuelto de más"
     REFUND_INCOMPLETE = "refund_incomplete", "Devolución incompleta"
     REFUND_SENT_BACK = "refund_sent_back", "Devolución que el banco no aceptó"
     REFUND_OUTSIDE = "refund_outside", "Devuelto por otra vía"

@@ -17,7 +17,7 @@ from apps.orders.promo.uses import Standing
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import BuyerRefused, PromoRefused
-from apps.pricing.rules import CampaignTerms, QuoteTerms, quote_mismatch
+from apps.pricing.rules import Campaigns, QuoteTerms, quote_mismatch
 from apps.pricing.sale_terms import SaleTerms
 
 TODAY = "Se aplican los precios de hoy."
@@ -126,7 +126,7 @@ def binding_price(
     *,
     terms: SaleTerms,
     payment_type: PaymentType,
-    campaign: CampaignTerms | None,
+    campaigns: Campaigns,
 ) -> BindingPrice:
     """The price that the quote binds for this cart and buyer.
 
@@ -149,7 +149,7 @@ def binding_price(
         [(line.subject_id, line.item) for line in lines],
         terms=terms,
         payment_type=payment_type,
-        campaign=campaign,
+        campaigns=campaigns,
     )
     if mismatch == "other_payment_type":
         how = PAYMENT_TYPES[quoted.payment_type]

@@ -30,16 +30,20 @@ def lines_bought_before(
 ) -> list[BoughtBefore]:
     """The lines that the student has bought before or got as a gift, found by one query.
 
-    Refunded orders and gifts for others do not count. A lesson counts as bought if its whole
-    subject was. If only lessons of a subject were bought, the subject's name lists them. `but_for`
-    is an order to ignore.
+    Refunded orders, exchanged lines and gifts for others do not count. A lesson counts as bought if
+    its whole subject was. If only lessons of a subject were bought, the subject's name lists them.
+    `but_for` is an order to ignore.
     """
     lines = list(lines)
-    bought = OrderLine.objects.filter(
-        Q(order__student=student_id, order__gift=None) | Q(order__gift__recipient=student_id),
-        order__status__in=ACTIVE,
-        subject__in={line.subject_id for line in lines},
-    ).select_related("lesson")
+    bought = (
+        OrderLine.objects.filter(
+            Q(order__student=student_id, order__gift=None) | Q(order__gift__recipient=student_id),
+            order__status__in=ACTIVE,
+            subject__in={line.subject_id for line in lines},
+        )
+        .exclude(exchanges__exchanged_at__isnull=False)
+        .select_related("lesson")
+    )
     if but_for is not None:
         bought = bought.exclude(order=but_for)
     wholes: set[int] = set()

@@ -29,9 +29,9 @@ from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
-from apps.pricing.reads import campaign_today, current_terms, terms_at
+from apps.pricing.reads import campaigns_today, current_terms, terms_at
 from apps.pricing.rules import (
-    CampaignTerms,
+    Campaigns,
     CartQuote,
     Discount,
     instalments_refusal,
@@ -79,7 +79,7 @@ class Facts:
 
     lines: Sequence[CartLine]
     terms: SaleTerms
-    campaign: CampaignTerms | None = None
+    campaigns: Campaigns = ()
     # Dicts with `subject_id`, `lesson_id` and `name`.
     missing: Sequence[dict[str, Any]] = ()
     bought_before: Sequence[BoughtBefore] = ()
@@ -125,9 +125,14 @@ class Offer:
         return self.price.discounts
 
     @property
+    def plan(self) -> InstalmentPlan:
+        """The plan that the order is sold with. It counts only for a payment in instalments."""
+        return self.terms.plan
+
+    @property
     def due_now_cents(self) -> int:
         """The amount of the first payment: the total, or the first instalment."""
-        return self.price.due_now_cents(self.payment_type, self.terms.plan)
+        return self.price.due_now_cents(self.payment_type, self.plan)
 
     def refusal(self, *kinds: type[AcademyError]) -> AcademyError | None:
         """The first refusal of one of these kinds."""
@@ -166,16 +171,16 @@ def offer_of_subject(
     subject: Subject,
     payment_type: PaymentType,
     terms: SaleTerms,
-    campaign: CampaignTerms | None,
+    campaigns: Campaigns,
 ) -> Offer:
     """The offer of a whole subject to anybody. Asks the database nothing."""
     asked = Asked(payment_type=payment_type)
-    return make_offer(asked, Facts([CartLine.today(subject)], terms, campaign))
+    return make_offer(asked, Facts([CartLine.today(subject)], terms, campaigns))
 
 
-def price_in_instalments(subject: Subject, terms: SaleTerms, campaign: CampaignTerms | None) -> int:
+def price_in_instalments(subject: Subject, terms: SaleTerms, campaigns: Campaigns) -> int:
     """The total in cents of a whole subject, for the preview of a campaign."""
-    return offer_of_subject(subject, PaymentType.INSTALMENTS, terms, campaign).total_cents
+    return offer_of_subject(subject, PaymentType.INSTALMENTS, terms, campaigns).total_cents
 
 
 def look_up(asked: Asked) -> Facts:
@@ -201,7 +206,7 @@ def look_up(asked: Asked) -> Facts:
     return Facts(
         lines,
         current_terms(),
-        campaign=campaign_today(),
+        campaigns=campaigns_today(),
         missing=missing,
         bought_before=owned,
         agreed_cents=agreed_cents,
@@ -222,7 +227,7 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
     any more: the total of that cart is no price that staff have agreed.
     """
     by_staff = getattr(order, "by_staff", None)
-    if order is None or by_staff is None:
+    if order is None or by_staff is None or by_staff.awaits_approval:
         return None
     if order.promo_code_id or order.total_amount != by_staff.agreed:
         return None
@@ -300,7 +305,7 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         items,
         terms=facts.terms,
         payment_type=asked.payment_type,
-        campaign=facts.campaign,
+        campaigns=facts.campaigns,
         promo=code.promo.terms() if code is not None else None,
         binding_cents=binding.price_cents,
     )
@@ -323,8 +328,8 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         if reason is not None:
             sentence = instalments_refusal_sentence(reason, terms)
             refusals.append(InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]}))
-        elif asked.expected_plan not in (None, facts.terms.plan):
-            sentence = _other_plan(facts.terms.plan)
+        elif asked.expected_plan not in (None, offer.plan):
+            sentence = _other_plan(offer.plan)
             refusals.append(InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]}))
     if asked.expected_cents not in (None, price.total_cents):
         changed = FriendDiscountLost if binding.buyer_refused else PriceChanged
@@ -363,7 +368,7 @@ def _binding(asked: Asked, facts: Facts) -> BindingPrice:
         facts.lines,
         terms=facts.terms,
         payment_type=asked.payment_type,
-        campaign=facts.campaign,
+        campaigns=facts.campaigns,
     )
 
 

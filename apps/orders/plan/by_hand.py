@@ -92,7 +92,7 @@ def begin_by_hand(*, order_id: int, first: int, everything: bool) -> ByHand:
 
 
 @transaction.atomic
-def keep_by_hand(by_hand: ByHand, *, reference: str) -> bool:
+def store_opened_payment(by_hand: ByHand, *, reference: str) -> bool:
     """Store a payment that was just opened at the provider as the order's one open payment.
 
     Returns False if the order changed since `begin_by_hand`. Then the caller cancels the payment at

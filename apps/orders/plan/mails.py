@@ -34,14 +34,14 @@ def register() -> None:
         "instalment_notice",
         "El {{ due_on|date:'j \\d\\e F' }} "
         "{% if chargeable %}cobraremos{% else %}vence{% endif %} el plazo {{ number }}",
-        notice_context,
+        instalment_notice_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(instalments=ids["instalment_id"]).student_id(),
     )
     register_mail(
         "instalment_paid",
         "Recibo de tu pago: {{ what }}",
-        paid_context,
+        instalment_paid_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(payments=ids["payment_id"]).student_id(),
     )
@@ -49,13 +49,13 @@ def register() -> None:
         "instalment_unpaid",
         "{% if confirm %}Confirma el pago del plazo {{ number }}"
         "{% else %}No hemos podido cobrar el plazo {{ number }}{% endif %}",
-        unpaid_context,
+        instalment_unpaid_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(instalments=ids["instalment_id"]).student_id(),
     )
 
 
-def notice_context(ids: dict[str, Any]) -> dict[str, Any]:
+def instalment_notice_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `instalment_notice`: the amount, the day and the card of the charge."""
     instalment = _unpaid(ids)
     order = instalment.order
@@ -69,7 +69,7 @@ def notice_context(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def paid_context(ids: dict[str, Any]) -> dict[str, Any]:
+def instalment_paid_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `instalment_paid`: the paid instalments and the remaining ones."""
     payment = Payment.objects.get(pk=ids["payment_id"])
     order = Order.objects.get(payments=payment)
@@ -94,7 +94,7 @@ def paid_context(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def unpaid_context(ids: dict[str, Any]) -> dict[str, Any]:
+def instalment_unpaid_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `instalment_unpaid`: the decline's reason and the day of the retry."""
     instalment = _unpaid(ids)
     refusal = RefusalKind(ids["refusal"])

@@ -52,6 +52,7 @@ def record_refusal(
     if row is None:
         return False
     row.reference = reference
+    row.refusal = refusal
     finish_attempt(row, InstalmentAttempt.Outcome.REFUSED, code=code)
     Payment.objects.open().filter(reference=reference).update(status=Payment.Status.CANCELED)
     note(

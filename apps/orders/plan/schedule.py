@@ -1,7 +1,7 @@
 """The instalments of a plan: their amounts and dates, and their cancellation."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 
 from django.utils import timezone
 
@@ -69,14 +69,6 @@ def cancel_plan(order: Order, *, actor: str) -> None:
             actor=actor,
             reason=f"Plazos anulados: {', '.join(numbers)}",
         )
-
-
-def next_charge(order: Order) -> date | None:
-    """The day of the next automatic charge. None if none is due or no card can be charged."""
-    if order.card_refusal or not order.card_reference:
-        return None
-    dues = order.instalments.filter(status=Instalment.Status.DUE).exclude(charge_on=None)
-    return dues.order_by("charge_on").values_list("charge_on", flat=True).first()
 
 
 def name_instalments(numbers: Sequence[int]) -> str:

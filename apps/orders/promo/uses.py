@@ -130,11 +130,14 @@ def standing(
 
 
 def _buyer(promo: PromoCode, others: QuerySet[Order], *, email: str, phone: str) -> PromoBuyer:
-    held = PromoUse.objects.filter(
-        order=OuterRef("pk"), promo_code=promo, status__in=PROMO_USE_HELD
+    uses = PromoUse.objects.filter(order=OuterRef("pk"), promo_code=promo)
+    used = Q(Exists(uses.filter(status=PromoUse.Status.USED)))
+    # By mailbox alone: a stranger who types a buyer's phone into a cart takes no use of theirs.
+    reserved = Q(
+        Exists(uses.filter(status=PromoUse.Status.RESERVED)), email_identity=email_identity(email)
     )
     counted = others.aggregate(
-        uses=Count("pk", filter=Exists(held)),
+        uses=Count("pk", filter=used | reserved),
         bought=Count("pk", filter=Q(status__in=EVER_PAID)),
     )
     owner: Student | None = promo.student

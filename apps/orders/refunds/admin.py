@@ -1,16 +1,34 @@
 """Lists of refunds and disputes in the admin. A refund is started on its order's page."""
 
+from typing import Any
+
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.formats import date_format
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
-from apps.core.staff.admin_base import ReadOnlyAdmin, list_link, moment, money
-from apps.core.staff.admin_filters import month_filter
+from apps.core.dates import today
+from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, list_link, moment, money
+from apps.core.staff.admin_filters import range_filter
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.orders.ledger.stripe_links import payment_page
 from apps.orders.models import Dispute, Order, Refund
-from apps.orders.refunds.sent_back_by_bank import settle_outside
+from apps.orders.refunds.sent_back_by_bank import record_paid_by_other_means
+
+_NEXT_STEPS = {
+    Dispute.Status.OPEN: (
+        "Descarga las pruebas, abre la disputa en Stripe y súbelas antes del plazo: solo se puede "
+        "responder una vez. Si el comprador tiene razón, acéptala allí. El acceso y los plazos "
+        "esperan hasta que el banco decida."
+    ),
+    Dispute.Status.WON: "Nada: el banco ha dado la razón a la academia, y el acceso ha vuelto.",
+    Dispute.Status.LOST: "Nada: el banco ha devuelto el dinero, y el acceso se ha retirado.",
+}
 
 
 class _OfPaymentAdmin(ReadOnlyAdmin):
@@ -41,7 +59,7 @@ class RefundAdmin(_OfPaymentAdmin):
         "reason",
         "problem",
     )
-    list_filter = ("status", month_filter("created_at", "pedida en"))
+    list_filter = ("status", range_filter("created_at", "pedida"))
     actions = ("given_otherwise",)
     fields = (
         "order",
@@ -63,7 +81,7 @@ class RefundAdmin(_OfPaymentAdmin):
     )
     @method_decorator(fresh_password_required)
     def given_otherwise(self, request: HttpRequest, refunds: QuerySet[Refund]) -> None:
-        done = settle_outside(
+        done = record_paid_by_other_means(
             refunds.values_list("pk", flat=True), actor=request.user.get_username()
         )
         self.message_user(request, f"Devoluciones fallidas resueltas: {done}.", messages.INFO)
@@ -83,16 +101,55 @@ class DisputeAdmin(_OfPaymentAdmin):
         moment("opened_at", "abierta"),
         moment("closed_at", "cerrada"),
     )
-    list_filter = ("status", month_filter("opened_at", "abierta en"))
+    list_filter = ("status", range_filter("opened_at", "abierta"))
     fields = (
-        "reference",
+        "next_step",
+        "status",
+        "deadline",
+        "reason",
+        "worth",
         "order",
         "payment",
-        "worth",
-        "status",
-        "reason",
-        "respond_by",
+        "at_stripe",
+        "reference",
         "opened_at",
         "closed_at",
     )
-    readonly_fields = ("order", "worth")
+    readonly_fields = ("next_step", "deadline", "order", "worth", "at_stripe", "evidence")
+
+    def get_fields(self, request: HttpRequest, obj: Dispute | None = None) -> Any:
+        fields = list(self.fields)
+        if request.user.has_perm("orders.export_order") and obj and obj.payment.order_id:
+            fields.insert(1, "evidence")
+        return fields
+
+    @admin.display(description="qué hacer ahora")
+    def next_step(self, dispute: Dispute) -> str:
+        return _NEXT_STEPS[Dispute.Status(dispute.status)]
+
+    @admin.display(description="plazo para responder")
+    def deadline(self, dispute: Dispute) -> str:
+        """The last moment, with the days that are left while the dispute is open."""
+        if dispute.respond_by is None:
+            return NOTHING
+        end = localtime(dispute.respond_by)
+        written = date_format(end, r"j \d\e F \d\e Y, H:i")
+        if dispute.status != Dispute.Status.OPEN:
+            return written
+        days = (end.date() - today()).days
+        if days < 0:
+            return f"{written} (ya ha pasado)"
+        left = {0: "hoy", 1: "mañana"}.get(days, f"quedan {days} días")
+        return f"{written} ({left})"
+
+    @admin.display(description="en Stripe")
+    def at_stripe(self, dispute: Dispute) -> str | SafeString:
+        url = payment_page(dispute.payment)
+        if not url:
+            return NOTHING
+        return format_html('<a href="{}" rel="noreferrer">Abrir y responder en Stripe</a>', url)
+
+    @admin.display(description="pruebas")
+    def evidence(self, dispute: Dispute) -> SafeString:
+        url = reverse("admin:dispute_evidence", args=[dispute.pk])
+        return format_html('<a class="button" href="{}">Descargar las pruebas (.pdf)</a>', url)

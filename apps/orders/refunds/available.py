@@ -5,14 +5,14 @@ The rules are in docs/rules.md, "Refunds and disputes".
 
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Sum
 
 from apps.core.dates import today
 from apps.core.money import to_cents
+from apps.core.staff.limits import limits_of
 from apps.orders.ledger.balance import cents_of
 from apps.orders.models import Order, Payment, Refund
-from apps.orders.models.statuses import DISPUTE_HELD
+from apps.orders.models.statuses import DISPUTE_HELD, REFUND_ELSEWHERE
 
 
 def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
@@ -21,7 +21,7 @@ def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
     They are in the order in which they are refunded: excess payments first, then the newest. A
     disputed payment is left out, because the bank decides who gets its money.
     """
-    outside = Refund.objects.filter(payment__order=order, status=Refund.Status.OUTSIDE)
+    outside = Refund.objects.filter(payment__order=order, status__in=REFUND_ELSEWHERE)
     sums = dict(outside.order_by().values_list("payment").annotate(Sum("amount")))
     payments = (
         order.payments.filter(status=Payment.Status.SUCCEEDED, currency="eur", amount__gt=0)
@@ -47,12 +47,11 @@ def refundable_cents(order: Order) -> int:
 
 
 def left_today_cents(user: Any) -> int:
-    """How many cents this clerk may still refund today (the setting REFUND_DAILY_LIMIT)."""
+    """How many cents this clerk may still refund today."""
     requested = (
         Refund.objects.filter(user=user, created_at__date=today())
         # A rejected refund has moved no money.
         .exclude(status=Refund.Status.FAILED, reference="")
         .aggregate(sum=Sum("amount"))["sum"]
     )
-    limit_cents: int = settings.REFUND_DAILY_LIMIT * 100
-    return max(0, limit_cents - cents_of(requested))
+    return max(0, limits_of(user).refund_cents - cents_of(requested))

@@ -16,7 +16,7 @@ from apps.core.money import format_euros, to_euros
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import Dispute, Order, Payment
+from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, DisputeStatus, EventKind
 from apps.orders.plan.schedule import cancel_plan
 from apps.orders.refunds.effects import withdraw_order_access
@@ -93,7 +93,7 @@ def _escalate(order: Order, dispute: Dispute, report: ReportedDispute, provider:
 
 
 def _open(order: Order, dispute: Dispute, provider: str) -> None:
-    _pause(order, dispute)
+    _pause(order, dispute, provider)
     reason = (
         f"{_name(dispute)} en disputa ({dispute.reason or 'sin motivo'}): el acceso queda en pausa "
         f"y no se cobran plazos. Se responde en el panel de {provider}"
@@ -109,17 +109,23 @@ def _win(order: Order, dispute: Dispute, provider: str) -> None:
         order.disputed_at = None
         order.save(update_fields=["disputed_at", "updated_at"])
         resume_access(order_id=order.pk, cause=Cause.DISPUTE)
+        for other in _paid_with_credit_of(order):
+            resume_access(order_id=other.pk, cause=Cause.DISPUTE)
         reason += ". El acceso vuelve"
     _note(order, dispute, EventKind.DISPUTE_WON, provider, reason)
     alert_staff(order, occasion=f"dispute-{dispute.pk}-won", reason=reason)
 
 
 def _lose(order: Order, dispute: Dispute, provider: str) -> None:
-    _pause(order, dispute)
+    _pause(order, dispute, provider)
     reason = f"Disputa perdida: {_name(dispute)}. El acceso se retira y no se cobra nada más"
     withdraw_order_access(order, actor=provider)
     cancel_plan(order, actor=provider)
     cancel_reward(order, "disputa perdida", actor=provider)
+    for other in _paid_with_credit_of(order):
+        cancel_reward(other, "disputa perdida", actor=provider)
+        lost = f"Se ha perdido la disputa del pedido {order.pk}, con cuyo dinero se pagó este"
+        flag(other, kind=EventKind.DISPUTE_LOST, actor=provider, reason=lost)
     text = f"{reason} ({dispute.reference})"
     flag(order, kind=EventKind.DISPUTE_LOST, actor=provider, reason=text)
     alert_staff(order, occasion=f"dispute-{dispute.pk}-lost", reason=reason)
@@ -136,11 +142,32 @@ def _note(order: Order, dispute: Dispute, kind: EventKind, provider: str, reason
     note(order, kind=kind, actor=provider, reason=f"{reason} ({dispute.reference})")
 
 
-def _pause(order: Order, dispute: Dispute) -> None:
+def _pause(order: Order, dispute: Dispute, provider: str) -> None:
     if order.disputed_at is None:
         order.disputed_at = dispute.opened_at
         order.save(update_fields=["disputed_at", "updated_at"])
     pause_access(order_id=order.pk, cause=Cause.DISPUTE)
+    for other in _paid_with_credit_of(order):
+        pause_access(order_id=other.pk, cause=Cause.DISPUTE)
+        reason = f"El pago del pedido {order.pk}, con cuyo dinero se pagó este, está en disputa"
+        note(other, kind=EventKind.DISPUTE_OPENED, actor=provider, reason=reason)
+
+
+def _paid_with_credit_of(order: Order) -> list[Order]:
+    """The orders that lines of this one were exchanged for, and so on, with their rows locked.
+
+    The money of all of them may be that of a disputed payment. An order that was paid with a credit
+    never locks the order of its line again, so that the two can't wait for each other.
+    """
+    found: list[Order] = []
+    ids = {order.pk}
+    while ids := set(
+        Refund.objects.filter(payment__order__in=ids, credited_to__isnull=False).values_list(
+            "credited_to", flat=True
+        )
+    ):
+        found += [locked_order(order_id) for order_id in sorted(ids)]
+    return found
 
 
 def _name(dispute: Dispute) -> str:

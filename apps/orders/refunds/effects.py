@@ -22,7 +22,7 @@ from apps.orders.ledger.states import change_status
 from apps.orders.models import Gift, Order, OrderLine, Refund
 from apps.orders.models.statuses import PLAN_RUNNING, SOLD, EventKind, OrderStatus
 from apps.orders.plan.schedule import cancel_plan
-from apps.orders.rewards.service import cancel_reward
+from apps.orders.rewards.service import cancel_reward, move_reward
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def loses_reward(order: Order, after: Balance, line_ids: frozenset[int]) -> bool
     return bool(line_ids) and not kept.exists()
 
 
-def finish_batch(order: Order, batch: str) -> None:
+def apply_refund_effects(order: Order, batch: str) -> None:
     """Apply the effects of a confirmed refund once the provider has answered for all its parts.
 
     A refund has one part for each payment. All parts share the id `batch`.
@@ -74,19 +74,22 @@ def finish_batch(order: Order, batch: str) -> None:
 
 
 def _take_effect(order: Order, refunds: list[Refund]) -> None:
-    request = _confirmed(refunds)
-    reason = f"Devueltos {format_euros(request.amount_cents)}: {request.reason}"
+    request, to = _confirmed(refunds), refunds[0].credited_to
+    amount = format_euros(request.amount_cents)
+    paid = f"{amount} pagan el pedido {to.pk}" if to else f"Devueltos {amount}"
+    reason = f"{paid}: {request.reason}"
     actor = refunds[0].actor
     if request.ends_order or request.cancels_plan:
         refund_late_payments(order, end=refunds[0])
     if order.status in SOLD:
         after = _balance_after(order, refunds)
-        _change_what_was_bought(order, request, after, actor, reason)
+        _change_what_was_bought(order, request, after, actor, reason, exchanged_for=to)
         if request.ends_order and not after.is_whole:
             _flag_incomplete(order, after, refunds[0])
     else:
         note(order, kind=EventKind.REFUNDED, actor=actor, reason=reason)
-    _queue_mails(order, refunds)
+    if to is None:
+        _queue_mails(order, refunds)
 
 
 def _confirmed(refunds: list[Refund]) -> RefundRequest:
@@ -128,9 +131,19 @@ def _queue_mails(order: Order, refunds: list[Refund]) -> None:
 
 
 def _change_what_was_bought(
-    order: Order, request: RefundRequest, after: Balance, actor: str, reason: str
+    order: Order,
+    request: RefundRequest,
+    after: Balance,
+    actor: str,
+    reason: str,
+    *,
+    exchanged_for: Order | None,
 ) -> None:
-    if loses_reward(order, after, request.line_ids):
+    if not loses_reward(order, after, request.line_ids):
+        pass
+    elif exchanged_for is not None and exchanged_for.lines.filter(lesson=None).exists():
+        move_reward(order, to=exchanged_for, actor=actor)
+    else:
         cancel_reward(order, "pedido devuelto", actor=actor)
     plan_ends = ends_plan(order, request, after)
     plan_goes_on = order.status in PLAN_RUNNING and not plan_ends

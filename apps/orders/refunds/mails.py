@@ -1,6 +1,6 @@
-"""The mails about refunds. A row keeps the ids of the refunds that were confirmed together.
+"""The mails about refunds. A mail's row keeps the ids of refunds that were confirmed together.
 
-Both have "refund_ids" and "order_id".
+Both mails have "refund_ids" and "order_id".
 
 - `refund_made`: to the buyer. It leaves the clerk's reason out, which is for staff
 - `refund_owner`: to `settings.STAFF_EMAIL`, with clerk, amount and reason
@@ -21,7 +21,7 @@ def register() -> None:
     register_mail(
         "refund_made",
         "Te hemos devuelto {{ amount|euros }}",
-        made_context,
+        refund_made_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(
             payments__refunds__in=ids["refund_ids"]
@@ -30,12 +30,12 @@ def register() -> None:
     register_mail(
         "refund_owner",
         "Devueltos {{ amount|euros }} del {{ order_name }}",
-        owner_context,
+        refund_owner_context,
         origin=Origin.STAFF,
     )
 
 
-def made_context(ids: dict[str, Any]) -> dict[str, Any]:
+def refund_made_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `refund_made`: the amount, and which access and plan have ended.
 
     `kept` names the refunded lines that another order of the student opens as well. `lines` names
@@ -49,7 +49,7 @@ def made_context(ids: dict[str, Any]) -> dict[str, Any]:
     return {
         **_common(refunds, order),
         "first_name": TypedText(order.first_name),
-        "by_transfer": any(refund.payment.is_transfer for refund in refunds),
+        "by_transfer": any(refund.payment.is_refunded_by_hand for refund in refunds),
         "is_whole": is_whole,
         "lines": [line.name for line in ended],
         "kept": [line.name for line in kept],
@@ -57,7 +57,7 @@ def made_context(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def owner_context(ids: dict[str, Any]) -> dict[str, Any]:
+def refund_owner_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `refund_owner`: clerk, amount, reason and the order's page in the admin."""
     refunds, order = _refunds(ids)
     return {

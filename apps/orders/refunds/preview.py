@@ -14,11 +14,12 @@ from apps.orders.refunds.effects import (
     lines_kept_open,
     loses_reward,
 )
-from apps.orders.refunds.request import split_over_payments
+from apps.orders.refunds.request import refuse_while_exchanging, split_over_payments
 
 
 def preview(order: Order, request: RefundRequest) -> list[str]:
     """One Spanish sentence for each effect of the refund. Raises RefundRefused if not possible."""
+    refuse_while_exchanging(order)
     sentences = [
         f"Se devuelven {format_euros(cents)} del pago {payment.reference} "
         f"({format_euros(to_cents(payment.amount))}).{_by_hand(payment)}"
@@ -28,8 +29,13 @@ def preview(order: Order, request: RefundRequest) -> list[str]:
 
 
 def _by_hand(payment: Payment) -> str:
-    if not payment.is_transfer:
+    if not payment.is_refunded_by_hand:
         return ""
+    if not payment.is_transfer:
+        return (
+            " Viene de un pedido anterior, que se cambió por este: haz tú una transferencia, aquí "
+            "queda apuntada."
+        )
     return " Entró por transferencia: haz tú la transferencia de vuelta, aquí queda apuntada."
 
 
@@ -50,7 +56,7 @@ def _order_and_access(order: Order, request: RefundRequest, after: Balance) -> I
         yield "Es todo lo cobrado: el pedido queda como devuelto."
         yield from _access(order, list(lines_left(order)), is_whole=True)
     else:
-        yield from _access(order, list(lines_left(order).filter(pk__in=request.line_ids)))
+        yield from _access(order, list(order.lines.filter(pk__in=request.line_ids)))
         if not after.is_partial and not request.cancels_plan:
             yield "Era dinero de más: el pedido sigue pagado."
 

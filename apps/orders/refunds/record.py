@@ -14,7 +14,7 @@ from apps.orders.ledger.history import flag
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, Payment, Refund
 from apps.orders.models.statuses import EventKind, RefundStatus
-from apps.orders.refunds.effects import finish_batch
+from apps.orders.refunds.effects import apply_refund_effects
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,26 @@ def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provid
     answered += _reject_excess(payment, provider)
     count_refunded(payment)
     for batch in dict.fromkeys(refund.batch for refund in answered):
-        finish_batch(order, batch)
+        apply_refund_effects(order, batch)
+    _flag_if_credited(order, payment, provider)
     for refund in sent_back:
         _alert_sent_back(order, refund, provider)
     return True
+
+
+def _flag_if_credited(order: Order, payment: Payment, provider: str) -> None:
+    """Flag the order and mail staff if money was refunded that pays another order.
+
+    The provider allows that in its dashboard: it never hears of an exchange.
+    """
+    credits = Refund.objects.filter(payment=payment, status=Refund.Status.CREDITED)
+    credited = sum(row.amount_cents for row in credits)
+    if not credited or refund_cents(payment) + credited <= to_cents(payment.amount):
+        return
+    numbers = ", ".join(str(row.credited_to_id) for row in credits)
+    reason = f"En {provider} se ha devuelto dinero con el que se pagó otro pedido ({numbers})"
+    flag(order, kind=EventKind.REFUND_EXCEEDS, actor=provider, reason=reason)
+    alert_staff(order, occasion=f"refund-exceeds-{payment.pk}", reason=reason)
 
 
 def _made_in_dashboard(payment: Payment, report: ReportedRefund, provider: str) -> Refund:

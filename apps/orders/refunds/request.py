@@ -14,16 +14,16 @@ from apps.core.money import format_euros, to_euros
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import balance_of, count_refunded
 from apps.orders.ledger.history import flag, note
-from apps.orders.ledger.lines import lines_left
+from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import InstalmentAttempt, Order, Payment, Refund
+from apps.orders.models import InstalmentAttempt, Order, Payment, Refund, StaffOrder
 from apps.orders.models.statuses import ATTEMPT_UNSETTLED, DISPUTE_HELD, EventKind
 from apps.orders.refunds.available import (
     left_today_cents,
     refundable_cents,
     refundable_payments,
 )
-from apps.orders.refunds.effects import RefundRequest, ends_order, ends_plan, finish_batch
+from apps.orders.refunds.effects import RefundRequest, apply_refund_effects, ends_order, ends_plan
 from apps.orders.refunds.record import fail_refund
 
 
@@ -38,11 +38,13 @@ class OutOfDate(Conflict):
 def split_over_payments(order: Order, request: RefundRequest) -> list[tuple[Payment, int]]:
     """Which payments are refunded, and how many cents of each.
 
-    Raises RefundRefused if the reason is missing, if the amount can't be refunded, or if the refund
-    ends a plan while an instalment is being charged.
+    Raises RefundRefused if the reason is missing, if the amount can't be refunded, if a line is
+    refunded already or was paid less, or if the refund ends a plan while an instalment is being
+    charged.
     """
     available = refundable_payments(order)
     _check_amount(order, request, sum(cents for _, cents in available))
+    _check_lines(order, request)
     if ends_plan(order, request, balance_of(order).less(request.amount_cents)):
         _refuse_while_charging(order)
     parts, left = [], request.amount_cents
@@ -51,6 +53,16 @@ def split_over_payments(order: Order, request: RefundRequest) -> list[tuple[Paym
             parts.append((payment, min(cents, left)))
             left -= min(cents, left)
     return parts
+
+
+def refuse_while_exchanging(order: Order) -> None:
+    """Raise RefundRefused while what was paid for a line waits to pay another order."""
+    exchange = StaffOrder.objects.waiting_exchanges(order).first()
+    if exchange is not None:
+        raise RefundRefused(
+            f"Una línea se va a cambiar por el pedido {exchange.order_id}, que espera su pago: "
+            "anula primero ese pedido."
+        )
 
 
 def _check_amount(order: Order, request: RefundRequest, most: int) -> None:
@@ -65,6 +77,28 @@ def _check_amount(order: Order, request: RefundRequest, most: int) -> None:
         )
     if not 0 < request.amount_cents <= most:
         raise RefundRefused(f"Se pueden devolver entre 0,01 € y {format_euros(most)}.")
+
+
+def _check_lines(order: Order, request: RefundRequest) -> None:
+    if not request.line_ids:
+        return
+    money = order_money(order)
+    chosen = [row for row in money.lines if row.line.pk in request.line_ids]
+    if len(chosen) < len(request.line_ids) or any(row.is_refunded for row in chosen):
+        raise RefundRefused("Algo de lo marcado ya está devuelto. Mira otra vez el pedido.")
+    if balance_of(order).less(request.amount_cents).is_whole:
+        return
+    if money.excess_left:
+        raise RefundRefused(
+            f"Se cobraron {format_euros(money.excess_left)} de más: devuelve primero ese importe, "
+            "sin marcar ninguna línea."
+        )
+    most = sum(row.left for row in chosen)
+    if request.amount_cents > most:
+        raise RefundRefused(
+            f"De lo marcado se pueden devolver {format_euros(most)}. Lo que pase de ahí se "
+            "devuelve aparte, sin marcar ninguna línea."
+        )
 
 
 def _refuse_while_charging(order: Order) -> None:
@@ -97,10 +131,11 @@ def request_refund(
     if repeated.exists():
         return list(repeated.values_list("pk", flat=True))
     list(order.payments.select_for_update(no_key=True))
+    refuse_while_exchanging(order)
     parts = split_over_payments(order, request)
     if refundable_cents(order) != seen_cents:
         raise OutOfDate
-    _check_daily_limit(user, request)
+    check_daily_limit(user, request.amount_cents)
     ids = _write(order, request, parts, batch=batch, user=user)
     amount = format_euros(request.amount_cents)
     note(
@@ -112,9 +147,10 @@ def request_refund(
     return ids
 
 
-def _check_daily_limit(user: Any, request: RefundRequest) -> None:
+def check_daily_limit(user: Any, cents: int) -> None:
+    """Raise RefundRefused if the clerk may not give so much back today."""
     left = left_today_cents(user)
-    if request.amount_cents > left:
+    if cents > left:
         raise RefundRefused(
             f"Pasa de lo que puedes devolver en un día: hoy te quedan {format_euros(left)}."
         )
@@ -129,7 +165,7 @@ def _write(
     user: Any,
 ) -> list[int]:
     ends = ends_order(order, balance_of(order).less(request.amount_cents))
-    lines = list(lines_left(order).filter(pk__in=request.line_ids))
+    lines = list(order.lines.filter(pk__in=request.line_ids))
     ids = []
     for payment, cents in parts:
         refund = Refund.objects.create(
@@ -164,7 +200,7 @@ def reject_refund(*, refund_id: int, problem: str, provider: str, is_watched: bo
         return
     fail_refund(refund, problem)
     count_refunded(payment)
-    finish_batch(order, refund.batch)
+    apply_refund_effects(order, refund.batch)
     _announce_rejection(order, refund, provider=provider, is_watched=is_watched)
 
 

@@ -30,7 +30,7 @@ def refunds_sent_back_by_bank(
 
 
 @transaction.atomic
-def settle_outside(refund_ids: Iterable[int], *, actor: str) -> int:
+def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     """Record that staff paid the buyer these refunds by other means, such as a transfer.
 
     Only refunds that the bank sent back are changed. Returns how many changed.

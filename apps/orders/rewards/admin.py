@@ -12,7 +12,7 @@ from django.utils.decorators import method_decorator
 
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_base import ReadOnlyAdmin, moment, money
-from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.admin_filters import range_filter
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.orders.models import ReferralReward
@@ -48,7 +48,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
         "order",
     )
     list_select_related = ("student", "friend", "order", "promo_code")
-    list_filter = ("status", month_filter("created_at", "ganada en"), "paid_at")
+    list_filter = ("status", range_filter("created_at", "ganada"), "paid_at")
     search_fields = ("student__email", "friend__email", "promo_code__code", "paid_by")
     link_lookups = ("order",)
     actions = ("mark_as_paid", "export_csv")

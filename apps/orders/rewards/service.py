@@ -202,6 +202,24 @@ def cancel_reward(order: Order, reason: str, *, actor: str = "sistema") -> Refer
     return reward
 
 
+def move_reward(order: Order, *, to: Order, actor: str) -> None:
+    """Move the reward that an order earned to the one that its buyer exchanged it for.
+
+    A refund of that one cancels it. The caller holds the locks of both orders.
+    """
+    reward = ReferralReward.objects.select_for_update(no_key=True).filter(order=order).first()
+    if reward is None or reward.status == ReferralReward.Status.CANCELED:
+        return
+    reward.order = to
+    reward.save(update_fields=["order"])
+    to.promised_reward = reward.amount
+    to.save(update_fields=["promised_reward", "updated_at"])
+    reason = f"La recompensa pasa al pedido {to.pk}, por el que se ha cambiado"
+    note(order, kind=EventKind.REWARD_WITHHELD, actor=actor, reason=reason)
+    reason = f"Recompensa de {format_euros(to_cents(reward.amount))}, del pedido {order.pk}"
+    note(to, kind=EventKind.REWARD_EARNED, actor=actor, reason=reason)
+
+
 @transaction.atomic
 def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
     """Mark owed rewards as paid by the clerk `by`. Returns the rewards that changed.

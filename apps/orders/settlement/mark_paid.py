@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import F, Sum
 
 from apps.core.mail.outbox import queue_mail
-from apps.core.money import format_euros
+from apps.core.money import format_euros, to_cents
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import cents_of
 from apps.orders.ledger.history import flag
@@ -21,7 +21,8 @@ from apps.orders.offer.bought_before import names_bought_twice
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import Standing
-from apps.orders.rewards import service as referrals
+from apps.orders.refunds.exchanges import carry_out, locked_exchange, problem_of
+from apps.orders.rewards import service as rewards
 from apps.orders.settlement.gift_delivery import open_access
 
 
@@ -42,12 +43,19 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     row = _row_of(payment)
     if row is not None and row.status == Payment.Status.SUCCEEDED:
         return order
-    problem = _misfit(order, payment)
+    exchange = locked_exchange(order)
+    lost_exchange = problem_of(exchange) if exchange is not None else ""
+    problem = _misfit(order, payment) or lost_exchange
     row = record_payment(order, row, payment, flag_reason=problem)
     if problem:
         reason = f"{problem} ({payment.reference})"
         flag(order, kind=EventKind.PAYMENT_MISFIT, actor=actor, reason=reason)
         alert_staff(order, occasion=f"payment-{row.pk}", reason=problem)
+        if lost_exchange and order.is_open:
+            # Nobody must pay again for an exchange that is not possible any more.
+            change_status(
+                order, Order.Status.EXPIRED, kind=EventKind.EXPIRED, actor=actor, reason=problem
+            )
         return order
     if order.student.merged_into is not None:
         # The order was placed in the instant in which its student was merged.
@@ -56,9 +64,11 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     _change_to_paid(order, payment, row, actor=actor)
     code = promo_uses.standing_of_payment(order)
     code_used = _settle_conditions(order, code, is_free=row.is_free, actor=actor)
-    referrals.give_code(order.student)
+    if exchange is not None:
+        carry_out(exchange, order, actor=actor)
+    rewards.give_code(order.student)
     if code_used:
-        referrals.earn_reward(order, code, actor=actor)
+        rewards.earn_reward(order, code, actor=actor)
     open_access(order)
     _flag_if_bought_twice(order, actor=actor)
     queue_mail(
@@ -87,6 +97,8 @@ def _due_cents(order: Order, payment: ConfirmedPayment) -> int:
     """What a first payment of the order has to be. Transfers may arrive in several parts."""
     if payment.kind == PaymentKind.FREE:
         return 0
+    if payment.kind == PaymentKind.CREDIT:
+        return to_cents(order.by_staff.credit) if not order.total_cents else 0
     if payment.kind == PaymentKind.TRANSFER:
         kept = order.payments.transfers().aggregate(sum=Sum(F("amount") - F("refunded")))["sum"]
         return first_payment_cents(order) - cents_of(kept)

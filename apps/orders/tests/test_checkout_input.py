@@ -53,16 +53,6 @@ def test_phone_is_stored_in_e164_format(api, sandbox, phone, stored):
     assert Order.objects.get().phone == stored
 
 
-@pytest.mark.parametrize("phone", ["", "12345678", "+34123", "abc", "+" + "9" * 30])
-def test_checkout_refuses_an_invalid_phone(api, phone):
-    body = checkout_body(whole(make_subject()), total="182.40", phone=phone)
-
-    status, answer = api.post("process-checkout", body)
-
-    assert status == 400
-    assert list(answer["fields"]) == ["phone"]
-
-
 def test_checkout_accepts_and_refuses_the_same_contact_data_as_step_1_of_the_dialog():
     path = Path(__file__).parents[1] / "contact_cases.json"
     cases = json.loads(path.read_text(encoding="utf-8"))
@@ -99,22 +89,11 @@ def test_too_long_text_is_refused_with_the_message_of_its_field(api, field, valu
     assert answer["fields"] == {field: [said]}
 
 
-def test_phone_in_non_ascii_digits_is_refused(api):
-    body = checkout_body(whole(make_subject()), total="182.40", phone="+٣٤٦٠٠١٢٣١٢٣")
-
-    status, answer = api.post("process-checkout", body)
-
-    assert (status, answer["fields"]) == (
-        400,
-        {"phone": ["Por favor, introduce un teléfono válido"]},
-    )
-    assert Order.objects.count() == 0
-
-
 @pytest.mark.parametrize(
     ("phone", "sentence"),
     [
         ("no", "Por favor, introduce un teléfono válido"),
+        ("+٣٤٦٠٠١٢٣١٢٣", "Por favor, introduce un teléfono válido"),
         ("60012312", "El teléfono debe tener al menos 9 dígitos"),
         ("+376 12345", "El teléfono debe tener al menos 9 dígitos"),
         ("+34" + "6" * 17, "El teléfono, con su prefijo, puede tener como mucho 15 dígitos"),
@@ -154,7 +133,7 @@ def test_boxes_accepted_earlier_are_not_reported_for_a_known_order(api):
 @pytest.mark.parametrize(
     "body",
     [
-        b"{", b"[]", b"null", b'"x"', b"1", b"[" * 100_000, b'{"email": "\\ud800"}',
+        b"{", b"[]", b"[" * 100_000, b'{"email": "\\ud800"}',
         b'{"email": null, "items": 7, "total_amount": "NaN", "phone": []}',
         b'{"items": [{"subject_id": 99999999999999999999, "lesson_ids": null}]}',
         b'{"email": "a\\u0000@b.es", "items": [null]}',

@@ -117,6 +117,15 @@ def test_promo_code_whose_last_use_is_reserved_is_refused_to_other_buyers(api, s
     assert Order.objects.count() == 1
 
 
+def test_cart_with_a_buyers_phone_takes_no_use_of_the_buyer(api, sandbox):
+    make_promo(max_uses_per_student=1)
+    subject = make_subject(price="200.00")
+    body = checkout_body(whole(subject), total="171.00", promo_code="BIENVENIDA10")
+    api.checkout({**body, "email": "stranger@example.com"})
+
+    assert api.post("process-checkout", body)[0] == 200
+
+
 def test_promo_code_is_refused_to_a_student_who_has_no_use_left(api, sandbox):
     make_promo(max_uses_per_student=1)
     subject = make_subject(price="200.00")

@@ -23,9 +23,9 @@ from apps.pricing.models import PromoCode
 from apps.students.confirmed import confirm_address
 from apps.students.models import SignIn, Student
 from apps.students.services import change_email
-from tests.helpers.correction import confirm_correction
+from tests.helpers.completion import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
-from tests.helpers.referrals import earn_reward
+from tests.helpers.friend_codes import earn_reward
 
 pytestmark = pytest.mark.django_db
 WRONG, RIGHT = "bruno@gmial.com", "bruno@gmail.com"

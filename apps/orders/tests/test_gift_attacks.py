@@ -16,7 +16,7 @@ from apps.orders.rewards.service import give_code
 from apps.orders.tests.test_gift_people import LEA, carla, correct  # noqa: F401  (a fixture)
 from apps.orders.tests.test_gifts import BUYER, LEO, pay, place_gift
 from apps.students.models import Student
-from tests.helpers.correction import confirm_correction
+from tests.helpers.completion import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
 
 pytestmark = pytest.mark.django_db

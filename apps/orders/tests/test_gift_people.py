@@ -19,7 +19,7 @@ from apps.orders.settlement.gift_delivery import deliver
 from apps.orders.tests.test_gifts import BUYER, LEO, pay, place_gift, templates_to, today
 from apps.students.models import Student
 from tests.helpers.admin import forget_password
-from tests.helpers.correction import confirm_correction
+from tests.helpers.completion import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.refunds import make_clerk
 

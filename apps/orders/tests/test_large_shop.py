@@ -6,13 +6,12 @@ from apps.students.models import Student
 from tests.helpers.factories import BRUNO, checkout_body, make_subject, whole
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
-from tests.helpers.shop import Api
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 MANY = 4 * LARGE
 
 
-def test_checkout_reads_few_of_many_students_and_orders(api: Api):
+def test_checkout_reads_few_of_many_students_and_orders(api):
     order = make_one_of_everything()
     address = "'muchos' || n || '@example.com'"
     students = multiply(order.student, MANY, email=address)

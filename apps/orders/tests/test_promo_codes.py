@@ -7,14 +7,21 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout
+from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
+from apps.orders.models.statuses import PromoUseStatus
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.refunds.preview import keeps_promo_use
+from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
-from tests.helpers.devices import know_device
 from tests.helpers.factories import (
     ANA,
     BRUNO,
     checkout_body,
+    know_device,
     make_degree,
     make_promo,
     make_subject,
@@ -140,19 +147,19 @@ def test_restricted_code_applies_only_to_its_subjects(api, restriction):
 
 
 @pytest.fixture
-def referral():
+def friend_code():
     ana = Student.objects.create(**ANA)
     return make_promo("ANA15", kind="FIJO", value="15", is_referral_code=True, student=ana)
 
 
-def test_friend_code_is_marked_as_referral_code(api, referral):
+def test_friend_code_is_marked_as_one(api, friend_code):
     answer = validate(api, code="ana15", cart_items=[whole(make_subject())], email=BRUNO["email"])
 
     assert (answer["is_valid"], answer["is_referral_code"]) == (True, True)
     assert answer["discount_amount"] == 15.0
 
 
-def test_own_friend_code_is_refused(api, referral, sandbox):
+def test_own_friend_code_is_refused(api, friend_code, sandbox):
     subject = make_subject(price="200.00")
     sentence = "No puedes usar tu propio código de amigo."
     know_device(api.client, ANA["email"])
@@ -168,7 +175,7 @@ def test_own_friend_code_is_refused(api, referral, sandbox):
     assert [line["name"] for line in answer["lines"]] == [subject.name]
 
 
-def test_friend_code_requires_a_whole_subject(api, referral):
+def test_friend_code_requires_a_whole_subject(api, friend_code):
     lesson = make_subject().lessons.first()
 
     assert (
@@ -177,7 +184,7 @@ def test_friend_code_requires_a_whole_subject(api, referral):
     )
 
 
-def test_friend_code_is_refused_after_a_first_purchase(api, referral, sandbox):
+def test_friend_code_is_refused_after_a_first_purchase(api, friend_code, sandbox):
     make_promo("GRATIS100", value="100")
     api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100"))
     assert Order.objects.get().status == "paid"
@@ -201,7 +208,7 @@ PEOPLE = [
 
 
 @pytest.fixture
-def customer(api, referral, sandbox):
+def customer(api, friend_code, sandbox):
     """The subject that Bruno has bought."""
     make_promo("GRATIS100", value="100")
     subject = make_subject(price="200.00")
@@ -347,3 +354,34 @@ def test_code_restricted_to_a_degree_of_another_university_is_refused(api):
     promo.degrees.add(make_degree(make_university("Otra")))
 
     assert validate(api, cart_items=[whole(make_subject())])["is_valid"] is False
+
+
+@pytest.fixture
+def order():
+    """An order of 200 € placed with a code of 5 €, not paid yet."""
+    make_promo("CINCO", kind="FIJO", value="5")
+    placed = place(
+        Checkout(
+            email=BRUNO["email"],
+            phone=BRUNO["phone"],
+            payment_type="full_payment",
+            items=(CheckoutItem(make_subject(price="200.00").pk),),
+            expected_total_cents=18500,
+            accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
+            promo_code="CINCO",
+        )
+    )
+    return placed.order
+
+
+def test_refund_keeps_the_use_of_a_paid_order(order):
+    mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 18500), actor="Stripe")
+
+    assert keeps_promo_use(order)
+
+
+@pytest.mark.parametrize("status", [PromoUseStatus.RESERVED, PromoUseStatus.RELEASED])
+def test_use_that_was_never_used_up_is_not_kept(order, status):
+    order.promo_uses.update(status=status)
+
+    assert not keeps_promo_use(order)

@@ -5,18 +5,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 from django.core import mail as django_mail
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Mail
+from apps.core.web.throttle import Limit
+from apps.orders.checkout import remind
 from apps.orders.checkout.remind import queue_due_reminders, unsubscribe_token
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
 from apps.orders.settlement.mark_paid import mark_paid
-from tests.helpers.factories import checkout_body, make_subject, single, whole
+from tests.helpers.factories import checkout_body, make_subject, set_terms, single, whole
 from tests.helpers.parallel import in_parallel
-from tests.helpers.terms import set_terms
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
@@ -49,6 +51,32 @@ def cart(api, clock, micro):
 
 def reminders():
     return list(Mail.objects.filter(template="cart_reminder").values_list("key", flat=True))
+
+
+def test_reminders_of_an_hour_have_a_limit_and_the_others_follow(cart, clock, monkeypatch):
+    monkeypatch.setattr(remind, "ALL_REMINDERS", Limit("test", times=1, seconds=3600))
+    for email in ("ana@example.com", "bruno@example.com"):
+        cart(email=email)
+    clock.shift(24 * HOUR)
+
+    assert [queue_due_reminders(), queue_due_reminders()] == [1, 0]
+    clock.shift(HOUR)
+    assert [queue_due_reminders(), queue_due_reminders()] == [1, 0]
+    assert Mail.objects.filter(template="cart_reminder").count() == 2
+
+
+def test_carts_that_have_their_reminder_cost_the_next_runs_nothing(cart, clock):
+    def queries_of_a_run(carts):
+        for number in range(carts):
+            cart(email=f"ana{number}@example.com")
+        clock.shift(24 * HOUR)
+        assert queue_due_reminders() == carts
+        with CaptureQueriesContext(connection) as queries:
+            assert queue_due_reminders() == 0
+        Order.objects.all().update(reminders_stopped_at=NOON)
+        return len(queries)
+
+    assert queries_of_a_run(carts=6) == queries_of_a_run(carts=1)
 
 
 def test_saved_cart_is_reminded_of_after_one_day_and_after_three(cart, clock):

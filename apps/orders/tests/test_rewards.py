@@ -22,8 +22,8 @@ from apps.orders.privacy import (
 )
 from apps.orders.rewards.service import cancel_reward, pay_out, release_due_rewards
 from tests.helpers.factories import make_subject
+from tests.helpers.friend_codes import NOVEMBER, buy_subject, earn_reward, pay_order, place_order
 from tests.helpers.parallel import in_parallel
-from tests.helpers.referrals import NOVEMBER, buy_subject, earn_reward, pay_order, place_order
 
 pytestmark = pytest.mark.django_db
 LEDGER = reverse("admin:orders_referralreward_changelist")

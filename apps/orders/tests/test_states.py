@@ -1,12 +1,16 @@
-"""The allowed status transitions (docs/rules.md, "Orders and their states"), and no others."""
+"""Allowed status transitions (docs/rules.md, "Orders and their states"), and missing access."""
 
 import pytest
 from django.db import transaction
 
+from apps.classroom.models import Provisioning
 from apps.orders.ledger.history import flag
 from apps.orders.ledger.states import TRANSITIONS, ImpossibleTransition, change_status
 from apps.orders.models import Order
+from apps.orders.reads import paid_without_access
 from apps.students.models import Student
+from tests.helpers.factories import make_subject
+from tests.helpers.refunds import buy, make_clerk, refund
 
 pytestmark = pytest.mark.django_db
 
@@ -65,3 +69,26 @@ def test_first_flag_stays_and_later_flags_are_added_to_the_history():
     order.refresh_from_db()
     assert order.flag == "Segundo pago"
     assert [event.reason for event in order.events.all()] == ["Segundo pago", "Tercer pago"]
+
+
+@pytest.fixture
+def order(api, sandbox):
+    order = buy(api, sandbox, make_subject("Álgebra"))
+    Provisioning.objects.update(status=Provisioning.Status.FAILED)
+    return order
+
+
+def test_order_without_access_is_shown_after_a_partial_refund(order):
+    refund(order, make_clerk(), 500)
+
+    order.refresh_from_db()
+    assert order.status == "partially_refunded"
+    assert list(paid_without_access()) == [order]
+
+
+def test_order_is_not_shown_if_the_refund_has_withdrawn_all_its_access(order):
+    refund(order, make_clerk(), 500, line_ids=frozenset(order.lines.values_list("pk", flat=True)))
+
+    order.refresh_from_db()
+    assert order.status == "partially_refunded"
+    assert not paid_without_access().exists()

@@ -72,7 +72,7 @@ def enrolments_to_ask() -> QuerySet[Enrolment]:
 
 def _sold() -> Exists:
     """The condition on an enrolment whose order is paid, not refunded in full and not disputed."""
-    sold = Order.objects.filter(pk=OuterRef("order_id"), status__in=SOLD, disputed_at=None)
+    sold = Order.objects.filter(pk=OuterRef("provisioning"), status__in=SOLD, disputed_at=None)
     return Exists(sold)
 
 

@@ -17,7 +17,7 @@ class OpinionQuerySet(models.QuerySet["Opinion"]):
         return self.filter(status=Opinion.Status.WAITING)
 
     def of_student(self, student: Student) -> Self:
-        """Those of the student, and of the students who were merged into this one."""
+        """The opinions of the student and of the students who were merged into this one."""
         return self.filter(Q(student=student) | Q(student__merged_into=student))
 
 

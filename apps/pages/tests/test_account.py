@@ -11,6 +11,8 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
+from apps.classroom.access_links import make_token
+from apps.classroom.accounts import set_password
 from apps.classroom.models import Account
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
@@ -95,6 +97,17 @@ def test_sign_in_link_works_once_within_30_minutes(client, ana):
         assert client.post(path).status_code == 302
         assert Client().post(path).status_code == 410
         assert "El enlace ya no sirve" in read(Client().get(path))
+
+
+def test_sign_in_link_from_before_a_new_password_is_void(client, ana):
+    ask(client)
+    path = path_of(SignInLink.objects.get())
+    account = Account.objects.create(student=ana)
+    set_password(
+        token=make_token(account), first_name="Ana", last_name="Gil", password="una-clave-9-larga"
+    )
+
+    assert client.get(path).status_code == client.post(path).status_code == 410
 
 
 @pytest.mark.parametrize("token", ["", "x", "MTI:1tYp:abc", "ñ" * 300])

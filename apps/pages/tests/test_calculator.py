@@ -9,8 +9,8 @@ import time_machine
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from apps.pages.calculator_props import calculator_props
 from apps.pages.plan_preview import preview_props
+from apps.pages.views import calculator_props
 from apps.pricing.models import Campaign
 from apps.pricing.seed import seed_campaigns
 
@@ -29,9 +29,7 @@ MADRID = ZoneInfo("Europe/Madrid")
         ((2026, 10, 1, 0, 0), "other", None),
     ],
 )
-def test_calculator_gets_the_date_discount_of_the_server_s_date(
-    moment: tuple[int, int, int, int, int], date_range: str, campaign: tuple[str, int] | None
-) -> None:
+def test_calculator_gets_the_date_discount_of_the_server_s_date(moment, date_range, campaign):
     seed_campaigns()
     with time_machine.travel(datetime(*moment, tzinfo=MADRID), tick=False):
         props = calculator_props()
@@ -40,9 +38,7 @@ def test_calculator_gets_the_date_discount_of_the_server_s_date(
     assert (running and (running["name"], running["percent"])) == campaign
 
 
-def test_plan_preview_has_5_pecs_with_8_videos_and_50_questions_and_an_exam_with_10_videos() -> (
-    None
-):
+def test_plan_preview_has_5_pecs_with_8_videos_and_50_questions_and_an_exam_with_10_videos():
     items = preview_props()["items"]
     *pecs, exam = items
     assert [item["name"] for item in items] == [
@@ -68,9 +64,7 @@ def words_of(html: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", html).replace("\xa0", " ").split())
 
 
-def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts(
-    client: Client,
-) -> None:
+def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts(client):
     seed_campaigns()
     with time_machine.travel("2026-11-21T10:00:00+01:00", tick=False):
         html = client.get("/precios").content.decode()
@@ -89,9 +83,7 @@ def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts
         assert f'id="{anchor}"' in html
 
 
-def test_discounts_section_marks_the_running_campaign_and_drops_one_that_has_ended(
-    client: Client,
-) -> None:
+def test_discounts_section_marks_the_running_campaign_and_drops_one_that_has_ended(client):
     seed_campaigns()
     Campaign.objects.create(
         name="Rebajas", percent=30, first_on=date(2027, 8, 20), last_on=date(2027, 8, 22)
@@ -107,7 +99,7 @@ def test_discounts_section_marks_the_running_campaign_and_drops_one_that_has_end
     assert "Agosto Ahora Hasta el 31 de agosto, solo con presupuesto −20 %" in after
 
 
-def test_prices_page_has_the_anchors_presupuesto_calculadora_and_descuentos(client: Client) -> None:
+def test_prices_page_has_the_anchors_presupuesto_calculadora_and_descuentos(client):
     """#presupuesto and #calculadora lead to the calculator, #descuentos to the discounts."""
     html = client.get("/precios").content.decode()
     for name in ("presupuesto", "calculadora"):
@@ -119,7 +111,7 @@ def test_prices_page_has_the_anchors_presupuesto_calculadora_and_descuentos(clie
 
 
 @pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad"])
-def test_promotional_notes_are_on_the_right_pages(client: Client, path: str) -> None:
+def test_promotional_notes_are_on_the_right_pages(client, path):
     html = client.get(path).content.decode()
     for note in (
         "Todas las asignaturas incluyen PECs personalizadas.",
@@ -129,16 +121,14 @@ def test_promotional_notes_are_on_the_right_pages(client: Client, path: str) -> 
         assert note in html
 
 
-def test_forms_name_the_data_controller_and_send_no_marketing(client: Client) -> None:
+def test_forms_name_the_data_controller_and_send_no_marketing(client):
     for path in ("/", "/servicios"):
         html = client.get(path).content.decode()
         assert "trata tus datos para" in html
         assert "newsletter" not in html.lower()
 
 
-def test_unexpected_error_page_has_the_site_s_style_and_works_without_the_built_assets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unexpected_error_page_has_the_site_s_style_and_works_without_the_built_assets(monkeypatch):
     def fail(*args: object) -> None:
         raise RuntimeError("secreto")
 

@@ -39,7 +39,7 @@ def shown_subjects(html: str) -> list[str]:
     return re.findall(r'<h3 id="asignatura-\d+">(.*?)</h3>', html)
 
 
-def test_page_preloads_few_scripts(client: Client) -> None:
+def test_page_preloads_few_scripts(client):
     preloaded = re.findall(r'<link rel="modulepreload"[^>]* href="([^"]+)"', html_of(client))
     # The island, and what it imports: React's renderer, React with the modules of
     # static_src/lib/common.ts, those of buying.ts, toasts, esbuild's helpers.
@@ -48,7 +48,7 @@ def test_page_preloads_few_scripts(client: Client) -> None:
     assert "/catalogue-" in preloaded[0]
 
 
-def test_first_page_is_complete_without_javascript(client: Client) -> None:
+def test_first_page_is_complete_without_javascript(client):
     degree = make_degree(name="Psicología")
     subject = make_subject(
         "Psicología social", "192.00", degree=degree, lessons=2, total_discounts=20
@@ -67,21 +67,21 @@ def test_first_page_is_complete_without_javascript(client: Client) -> None:
     assert '<a href="/asignaturas">Por universidad y grado</a>' in html
 
 
-def test_subject_without_discount_has_no_badge_and_no_list_price(client: Client) -> None:
+def test_subject_without_discount_has_no_badge_and_no_list_price(client):
     make_subject("Microeconomía", "192.00")
     html = html_of(client)
     assert "badge--success" not in html
     assert "price--list" not in html
 
 
-def test_subject_names_are_escaped(client: Client) -> None:
+def test_subject_names_are_escaped(client):
     make_subject("</script><b>Álgebra & más</b>")
     html = html_of(client)
     assert shown_subjects(html) == ["&lt;/script&gt;&lt;b&gt;Álgebra &amp; más&lt;/b&gt;"]
     assert props_of(html)["page"]["results"][0]["name"] == "</script><b>Álgebra & más</b>"
 
 
-def test_island_props_have_the_page_of_the_html(client: Client) -> None:
+def test_island_props_have_the_page_of_the_html(client):
     degree = make_degree()
     for number in range(11):
         make_subject(f"Asignatura {number:02}", degree=degree)
@@ -101,9 +101,7 @@ def test_island_props_have_the_page_of_the_html(client: Client) -> None:
     assert [row["name"] for row in props["degrees"]] == [degree.name]
 
 
-def test_first_open_university_is_selected(
-    client: Client,
-) -> None:
+def test_first_open_university_is_selected(client):
     soon = make_university("Academia del Norte", status=University.Status.COMING_SOON)
     second = make_university("Universidad del Sur")
     first = make_university("Universidad Ártica")
@@ -117,14 +115,14 @@ def test_first_open_university_is_selected(
     assert props_of(html)["query"]["university_id"] == first.pk
 
 
-def test_page_without_an_open_university_shows_no_results(client: Client) -> None:
+def test_page_without_an_open_university_shows_no_results(client):
     make_university(status=University.Status.COMING_SOON)
     html = html_of(client)
     assert "No se encontraron asignaturas" in html
     assert props_of(html)["query"]["university_id"] is None
 
 
-def test_filters_and_pages_work_without_javascript(client: Client) -> None:
+def test_filters_and_pages_work_without_javascript(client):
     degree = make_degree(name="Derecho")
     for number in range(13):
         make_subject(f"Derecho {number:02}", degree=degree)
@@ -149,7 +147,7 @@ def test_filters_and_pages_work_without_javascript(client: Client) -> None:
     assert 'rel="prev"' in html
 
 
-def test_order_works_without_javascript_and_stays_on_further_pages(client: Client) -> None:
+def test_order_works_without_javascript_and_stays_on_further_pages(client):
     degree = make_degree()
     for number in range(7):
         make_subject(f"Asignatura {number}", f"{200 - number}.00", degree=degree)
@@ -163,9 +161,7 @@ def test_order_works_without_javascript_and_stays_on_further_pages(client: Clien
     assert shown_subjects(html) == ["Asignatura 0"]
 
 
-def test_search_without_results_leads_to_all_universities_and_to_the_request(
-    client: Client,
-) -> None:
+def test_search_without_results_leads_to_all_universities_and_to_the_request(client):
     make_subject()
     html = html_of(client, "?buscar=qu%C3%ADmica+%26+m%C3%A1s")
     assert 'href="/buscar?q=qu%C3%ADmica%20%26%20m%C3%A1s"' in html
@@ -173,7 +169,7 @@ def test_search_without_results_leads_to_all_universities_and_to_the_request(
     assert 'id="solicitar-asignatura"' in html
 
 
-def test_page_number_beyond_the_last_shows_the_last(client: Client) -> None:
+def test_page_number_beyond_the_last_shows_the_last(client):
     degree = make_degree()
     for number in range(10):
         make_subject(f"Asignatura {number}", degree=degree)
@@ -182,7 +178,7 @@ def test_page_number_beyond_the_last_shows_the_last(client: Client) -> None:
     assert props_of(html)["query"]["page"] == 2
 
 
-def test_todas_shows_pages_of_18_subjects(client: Client) -> None:
+def test_todas_shows_pages_of_18_subjects(client):
     degree = make_degree()
     for number in range(20):
         make_subject(f"Asignatura {number:02}", degree=degree)
@@ -195,7 +191,7 @@ def test_todas_shows_pages_of_18_subjects(client: Client) -> None:
     )
 
 
-def test_degree_of_another_university_is_ignored(client: Client) -> None:
+def test_degree_of_another_university_is_ignored(client):
     own = make_subject("Propia").degree
     foreign = make_degree(make_university("Zeta"))
     html = html_of(client, f"?universidad={own.university_id}&carrera={foreign.pk}")
@@ -214,19 +210,17 @@ def test_degree_of_another_university_is_ignored(client: Client) -> None:
         "orden=price",
     ],
 )
-def test_invalid_query_values_fall_back_to_defaults(text: str) -> None:
+def test_invalid_query_values_fall_back_to_defaults(text):
     query = CatalogueQuery.parse(QueryDict(text), [SOON, OPEN])
     assert query == CatalogueQuery(university_id=4)
 
 
-def test_search_is_cut_at_100_characters() -> None:
+def test_search_is_cut_at_100_characters():
     query = CatalogueQuery.parse(QueryDict("buscar=" + "a" * 150), [OPEN])
     assert query.search == "a" * 100
 
 
-def test_page_runs_the_same_queries_for_1_and_18_subjects(
-    client: Client,
-) -> None:
+def test_page_runs_the_same_queries_for_1_and_18_subjects(client):
     degree = make_degree()
     make_subject("Primera", degree=degree)
     html_of(client)  # creates the row of SiteSettings
@@ -245,7 +239,7 @@ def test_page_runs_the_same_queries_for_1_and_18_subjects(
     assert one <= 9, one
 
 
-def test_subject_of_a_link_is_in_the_props(client: Client) -> None:
+def test_subject_of_a_link_is_in_the_props(client):
     subject = make_subject("Cálculo", "200.00")
 
     assert props_of(html_of(client))["chosen"] is None
@@ -255,7 +249,7 @@ def test_subject_of_a_link_is_in_the_props(client: Client) -> None:
 
 
 @pytest.mark.parametrize("named", ["", "0", "x", "-1", "1.5", "999999999999", "²", "{pk}"])
-def test_subject_of_a_link_that_is_not_on_sale_is_none(client: Client, named: str) -> None:
+def test_subject_of_a_link_that_is_not_on_sale_is_none(client, named):
     subject = make_subject("Cálculo", active=False)
 
     html = html_of(client, f"?asignatura={named.format(pk=subject.pk)}")
@@ -269,9 +263,7 @@ def card_of(html: str, subject: Subject) -> str:
     ]
 
 
-def test_card_has_the_whole_first_with_contents_and_saving_and_folds_after_four_lessons(
-    client: Client,
-) -> None:
+def test_card_has_the_whole_first_with_contents_and_saving_and_folds_after_four_lessons(client):
     subject = make_subject("Álgebra", "247.00", lessons=6, videos_count=42)
     card = card_of(html_of(client), subject)
     text = visible_text(card).replace("\xa0", " ")
@@ -286,9 +278,7 @@ def test_card_has_the_whole_first_with_contents_and_saving_and_folds_after_four_
     assert "<details" not in card_of(html_of(client), four)
 
 
-def test_card_of_a_subject_sold_complete_only_offers_no_lesson_and_no_saving(
-    client: Client,
-) -> None:
+def test_card_of_a_subject_sold_complete_only_offers_no_lesson_and_no_saving(client):
     subject = make_subject("Álgebra", "100.00", lessons=2, complete_only=True)
     card = card_of(html_of(client), subject)
     assert "checkbox" not in card

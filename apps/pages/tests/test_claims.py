@@ -8,9 +8,9 @@ from django.test import Client, override_settings
 
 from apps.catalogue.models import University
 from apps.core.models import LegalText, SiteSettings
-from apps.core.web.context import academy_props
 from apps.pages.models import Faq, TeamMember
 from apps.pages.tests.test_pages import visible_text
+from apps.payments.context import academy_props
 from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def tiles(client: Client) -> dict[str, str]:
     return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html))
 
 
-def test_number_of_teachers_is_the_same_on_home_and_team_page(client: Client) -> None:
+def test_number_of_teachers_is_the_same_on_home_and_team_page(client):
     TeamMember.objects.create(name="Lucía Martín", degree="ADE")
     assert tiles(client)["profesores"] == "16"
     assert "Somos 16 profesores y aquí te presentamos a 1." in text_of(client, "/nosotros")
@@ -36,7 +36,7 @@ def test_number_of_teachers_is_the_same_on_home_and_team_page(client: Client) ->
     assert "Somos 1 profesor." in text_of(client, "/nosotros")
 
 
-def test_degrees_of_tile_and_question_are_those_on_sale(client: Client) -> None:
+def test_degrees_of_tile_and_question_are_those_on_sale(client):
     university = make_university(name="Abierta", acronym="UNA")
     for name in ("Turismo", "Derecho", "Ingeniería"):
         make_subject(f"Historia de {name}", degree=make_degree(name=name, university=university))
@@ -46,7 +46,7 @@ def test_degrees_of_tile_and_question_are_those_on_sale(client: Client) -> None:
     assert re.search(r"3 grados: Derecho \d+, Ingeniería \d+ y Turismo \d+\.", text)
 
 
-def test_question_names_the_universities_of_the_catalogue(client: Client) -> None:
+def test_question_names_the_universities_of_the_catalogue(client):
     answer = "Ahora mismo damos apoyo a los estudiantes de"
     new = "una universidad online. Estamos preparando tres más. ¿Qué carreras"
     assert f"{answer} {new}" in text_of(client, "/")
@@ -61,7 +61,7 @@ def test_question_names_the_universities_of_the_catalogue(client: Client) -> Non
     assert announced in text_of(client, "/")
 
 
-def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client: Client) -> None:
+def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client):
     SiteSettings.current()
     SiteSettings.objects.update(other_payments="giro postal")
     assert "Con tarjeta de crédito o débito, giro postal. En la tienda" in text_of(client, "/")
@@ -69,23 +69,21 @@ def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client: C
     assert academy_props()["other_payments"] == "giro postal"
 
 
-def test_questions_for_search_engines_have_no_placeholders(client: Client) -> None:
+def test_questions_for_search_engines_have_no_placeholders(client):
     assert "{{" not in client.get("/").content.decode()
 
 
-def test_unknown_placeholder_in_an_answer_is_refused() -> None:
+def test_unknown_placeholder_in_an_answer_is_refused():
     with pytest.raises(ValidationError, match=r"No se conoce el hueco «.. precio ..»"):
         Faq(question="¿Cuánto?", answer="{{ precio }}").full_clean()
 
 
 @pytest.mark.parametrize("reported", [False, True])
-def test_server_error_says_that_staff_know_only_if_errors_are_reported(
-    monkeypatch: pytest.MonkeyPatch, reported: bool
-) -> None:
+def test_server_error_says_that_staff_know_only_if_errors_are_reported(monkeypatch, reported):
     def fail() -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("apps.pages.catalogue_page.campaign_today", fail)
+    monkeypatch.setattr("apps.pages.catalogue_page.campaigns_today", fail)
     with override_settings(SENTRY_DSN="https://key@errors.example/1" if reported else ""):
         html = Client(raise_request_exception=False).get("/compra").content.decode()
     assert ("Ya estamos avisados" in html) is reported

@@ -23,7 +23,7 @@ def text_of(client: Client, path: str) -> str:
 
 
 @pytest.fixture
-def subject() -> Subject:
+def subject():
     """Lessons of 50, 55, 55 and 55 €, and an expired one. The whole costs 192 €: 23 € less."""
     degree = make_degree(make_university("Universidad Abierta del Faro", acronym="UAF"))
     row = make_subject("Microeconomía", "192.00", degree=degree, lessons=4)
@@ -36,7 +36,7 @@ def subject() -> Subject:
     return Subject.objects.get(pk=row.pk)
 
 
-def test_page_of_a_subject_is_complete_without_javascript(client: Client, subject: Subject) -> None:
+def test_page_of_a_subject_is_complete_without_javascript(client, subject):
     teacher = TeamMember.objects.create(name="Lucía Martín", degree="Economía")
     teacher.degrees.add(subject.degree)
     TeamMember.objects.create(name="Hugo Sanz", degree="Derecho")
@@ -57,7 +57,7 @@ def test_page_of_a_subject_is_complete_without_javascript(client: Client, subjec
     assert "hace falta JavaScript" in text
 
 
-def test_texts_of_the_owner_replace_the_default_texts(client: Client, subject: Subject) -> None:
+def test_texts_of_the_owner_replace_the_default_texts(client, subject):
     subject.pecs_content = "Oferta y <demanda>.\n\nElasticidad."
     subject.exam_content = "Tres problemas y un tema."
     subject.save()
@@ -67,9 +67,7 @@ def test_texts_of_the_owner_replace_the_default_texts(client: Client, subject: S
     assert "Resolvemos contigo" not in html
 
 
-def test_structured_data_has_the_course_with_its_offers_and_its_path(
-    client: Client, subject: Subject
-) -> None:
+def test_structured_data_has_the_course_with_its_offers_and_its_path(client, subject):
     said = things(client, subject.page_path)
     offers = [(row["name"], row["price"]) for row in said["Course"]["offers"]]
     assert offers == [
@@ -82,7 +80,7 @@ def test_structured_data_has_the_course_with_its_offers_and_its_path(
     assert path == ["Inicio", "Asignaturas", "UAF", subject.degree.name, "Microeconomía"]
 
 
-def test_old_addresses_redirect_after_a_name_changes(client: Client, subject: Subject) -> None:
+def test_old_addresses_redirect_after_a_name_changes(client, subject):
     university, degree = subject.degree.university, subject.degree
     old = [row.page_path for row in (subject, degree, university)]
     assert old[0] == f"/asignaturas/uaf-{university.pk}/microeconomia-{subject.pk}"
@@ -100,9 +98,7 @@ def test_old_addresses_redirect_after_a_name_changes(client: Client, subject: Su
         assert client.get(row.page_path).status_code == 200
 
 
-def test_drafts_and_subjects_of_later_universities_have_no_page(
-    client: Client, subject: Subject
-) -> None:
+def test_drafts_and_subjects_of_later_universities_have_no_page(client, subject):
     draft = make_subject("Borrador", degree=subject.degree, active=False)
     later = make_subject(
         "Futura", degree=make_degree(make_university(status=University.Status.COMING_SOON))
@@ -121,7 +117,7 @@ def test_drafts_and_subjects_of_later_universities_have_no_page(
     assert "Borrador" not in text_of(client, subject.degree.page_path)
 
 
-def test_retired_subject_is_gone_and_takes_a_request(client: Client, subject: Subject) -> None:
+def test_retired_subject_is_gone_and_takes_a_request(client, subject):
     subject.active = False
     subject.enrolled_offset = 12
     subject.save()
@@ -134,9 +130,7 @@ def test_retired_subject_is_gone_and_takes_a_request(client: Client, subject: Su
     assert 'data-island="subject"' not in html
 
 
-def test_subject_whose_lessons_have_all_expired_is_shown_but_not_sold(
-    client: Client, subject: Subject
-) -> None:
+def test_subject_whose_lessons_have_all_expired_is_shown_but_not_sold(client, subject):
     subject.lessons.update(status=Lesson.Status.EXPIRED)
     text = text_of(client, subject.page_path)
     assert "Ahora no está a la venta" in text
@@ -144,7 +138,7 @@ def test_subject_whose_lessons_have_all_expired_is_shown_but_not_sold(
     assert "offers" not in things(client, subject.page_path)["Course"]
 
 
-def test_lists_are_paged_and_sorted(client: Client) -> None:
+def test_lists_are_paged_and_sorted(client):
     degree = make_degree()
     for number in range(PAGE_SIZE + 1):
         make_subject(f"Tema {number:02}", str(100 + number), degree=degree, lessons=1)

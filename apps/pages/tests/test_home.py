@@ -36,7 +36,7 @@ def section(html: str, anchor: str) -> str:
     return html.partition(f'id="{anchor}"')[2].partition("</section>")[0]
 
 
-def test_home_has_its_sections_in_order_with_their_anchors(client: Client) -> None:
+def test_home_has_its_sections_in_order_with_their_anchors(client):
     call_command("seed", sample=True, verbosity=0)
     with override_settings(DEBUG=True):
         html = html_of(client)
@@ -51,14 +51,14 @@ def test_home_has_its_sections_in_order_with_their_anchors(client: Client) -> No
 
 
 @pytest.mark.parametrize("path", ["/", "/compra", "/precios", "/terminos", "/login", "/cancel"])
-def test_logo_links_to_home_on_every_page(client: Client, path: str) -> None:
+def test_logo_links_to_home_on_every_page(client, path):
     header = html_of(client, path).partition("<header")[2].partition("</header>")[0]
     logo = re.search(r'<a class="brand" href="/" aria-label="([^"]+), inicio">\s*<svg', header)
     assert logo
     assert logo[1] == settings.BRAND_NAME
 
 
-def test_rating_badge_with_128_reviews_opens_the_marketplace_in_a_new_tab(client: Client) -> None:
+def test_rating_badge_with_128_reviews_opens_the_marketplace_in_a_new_tab(client):
     SiteSettings.current()
     SiteSettings.objects.update(marketplace_url="https://clases.example/academia")
     badge = re.search(r'<a class="rating" (.*?)</a>', html_of(client), re.DOTALL)
@@ -67,7 +67,7 @@ def test_rating_badge_with_128_reviews_opens_the_marketplace_in_a_new_tab(client
     assert "4,78/5 en 128 reseñas" in visible_text(badge[0])
 
 
-def test_university_strip_shows_open_and_coming_soon_universities(client: Client) -> None:
+def test_university_strip_shows_open_and_coming_soon_universities(client):
     make_university(name="Abierta", acronym="UNA", logo_url="/imagenes/una.png")
     make_university(name="Del Futuro", acronym="UDF", status=University.Status.COMING_SOON)
     strip = html_of(client).partition("universities__list")[2].partition("</ul>")[0]
@@ -76,7 +76,7 @@ def test_university_strip_shows_open_and_coming_soon_universities(client: Client
     assert strip.count("Próximamente") == 1
 
 
-def test_method_section_has_4_statistics_and_a_checklist_of_12_features(client: Client) -> None:
+def test_method_section_has_4_statistics_and_a_checklist_of_12_features(client):
     method = section(html_of(client), "metodo")
     figures = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", method)
     assert figures == [
@@ -88,22 +88,20 @@ def test_method_section_has_4_statistics_and_a_checklist_of_12_features(client: 
     assert tuple(re.findall(r"</svg>\s*(.*?)</li>", method)) == FEATURES
 
 
-def test_section_of_differences_has_teacher_and_platform_cards_and_a_buy_button(
-    client: Client,
-) -> None:
+def test_section_of_differences_has_teacher_and_platform_cards_and_a_buy_button(client):
     part = html_of(client).partition("Qué nos hace diferentes")[2].partition("</section>")[0]
     assert part.count("<article") == 2
     assert '<a class="button button--large" href="/compra">Compra asignaturas</a>' in part
 
 
-def test_testimonials_with_heading_rating_and_128_reviews_are_in_the_html(client: Client) -> None:
+def test_testimonials_with_heading_rating_and_128_reviews_are_in_the_html(client):
     pages.Testimonial.objects.create(name="marta R.", degree="Psicología", text="Muy claro.")
     part = section(html_of(client), "testimonios")
     assert "4,78/5 128 reseñas" in visible_text(part)
     assert "Muy claro. M marta R. Psicología" in visible_text(part)
 
 
-def test_faq_is_a_single_open_accordion_with_six_questions(client: Client) -> None:
+def test_faq_is_a_single_open_accordion_with_six_questions(client):
     part = section(html_of(client), "faq")
     assert part.count('<details class="faq__item" name="faq">') == 6
     subjects = ("universidades", "carreras", "servicio", "cuenta", "profesores", "pagar")
@@ -122,9 +120,7 @@ def test_faq_is_a_single_open_accordion_with_six_questions(client: Client) -> No
         assert fact in text
 
 
-def test_two_plan_cards_with_55_and_39_euros_per_pec_have_a_link_to_the_demo(
-    client: Client,
-) -> None:
+def test_two_plan_cards_with_55_and_39_euros_per_pec_have_a_link_to_the_demo(client):
     part = section(html_of(client), "precios")
     text = visible_text(part).replace("\xa0", " ")
     first, joint, second = text.partition(" o Plan Asignatura Completa")
@@ -142,7 +138,7 @@ def test_two_plan_cards_with_55_and_39_euros_per_pec_have_a_link_to_the_demo(
 
 
 @pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad", "/aviso-legal"])
-def test_promotional_notes_are_on_home_prices_and_legal_pages(client: Client, path: str) -> None:
+def test_promotional_notes_are_on_home_prices_and_legal_pages(client, path):
     text = visible_text(html_of(client, path))
     assert "Todas las asignaturas incluyen PECs personalizadas." in text
     assert "Puedes pagar en 3 plazos sin intereses." in text
@@ -153,9 +149,7 @@ def test_promotional_notes_are_on_home_prices_and_legal_pages(client: Client, pa
     ("moment", "is_shown"),
     [("2026-08-01", True), ("2026-08-31", True), ("2026-09-01", False), ("2026-07-31", False)],
 )
-def test_august_banner_is_on_home_in_august_only(
-    client: Client, moment: str, is_shown: bool
-) -> None:
+def test_august_banner_is_on_home_in_august_only(client, moment, is_shown):
     seed_campaigns()
     with time_machine.travel(f"{moment} 12:00+02:00", tick=False):
         text = visible_text(html_of(client))
@@ -177,8 +171,8 @@ def test_august_banner_is_on_home_in_august_only(
     ],
 )
 def test_campaign_banner_uses_a_name_that_is_no_month_and_says_if_the_cart_lacks_the_discount(
-    client: Client, moment: str, cart: bool, shown: str
-) -> None:
+    client, moment, cart, shown
+):
     Campaign.objects.create(
         name="Semana negra",
         percent=30,
@@ -196,7 +190,7 @@ def test_campaign_banner_uses_a_name_that_is_no_month_and_says_if_the_cart_lacks
     assert text == (f"{shown} Ver descuentos" if shown else "")
 
 
-def test_contact_block_has_phone_chat_link_support_email_and_madrid(client: Client) -> None:
+def test_contact_block_has_phone_chat_link_support_email_and_madrid(client):
     part = section(html_of(client), "contacto")
     assert 'href="tel:+34910000000"' in part
     assert 'href="mailto:hola@academia.example"' in part
@@ -204,7 +198,7 @@ def test_contact_block_has_phone_chat_link_support_email_and_madrid(client: Clie
     assert "Madrid, España" in visible_text(part)
 
 
-def test_sample_content_is_shown_in_development_only(client: Client) -> None:
+def test_sample_content_is_shown_in_development_only(client):
     seed_pages()
     seed_pages()
     assert pages.TeamMember.objects.count() == 11
@@ -218,7 +212,7 @@ def test_sample_content_is_shown_in_development_only(client: Client) -> None:
     assert "Dónde trabajan" not in home
 
 
-def test_site_without_teachers_or_testimonials_has_a_placeholder(client: Client) -> None:
+def test_site_without_teachers_or_testimonials_has_a_placeholder(client):
     SiteSettings.current()
     SiteSettings.objects.update(marketplace_url="https://clases.example/academia")
     team = html_of(client, "/nosotros")
@@ -234,7 +228,7 @@ def test_site_without_teachers_or_testimonials_has_a_placeholder(client: Client)
     assert "Leer las 128 reseñas" not in html_of(client)
 
 
-def test_portal_link_uses_site_settings_before_the_environment(client: Client) -> None:
+def test_portal_link_uses_site_settings_before_the_environment(client):
     SiteSettings.current()
     with override_settings(PORTAL_URL="/mi-aula"):
         assert html_of(client).count('href="/mi-aula" target="_blank" rel="noopener"') == 2
@@ -258,7 +252,7 @@ def test_portal_link_uses_site_settings_before_the_environment(client: Client) -
         ("/aula de estudio", False),
     ],
 )
-def test_portal_url_must_be_a_path_or_https(address: str, is_one: bool) -> None:
+def test_portal_url_must_be_a_path_or_https(address, is_one):
     row = SiteSettings.current()
     row.portal_url = row.portal_profile_url = address
     wrong: set[str] = set()
@@ -269,13 +263,13 @@ def test_portal_url_must_be_a_path_or_https(address: str, is_one: bool) -> None:
     assert wrong == (set() if is_one else {"portal_url", "portal_profile_url"})
 
 
-def test_nosotros_shows_each_teacher_with_name_degree_and_initials_or_photo(client: Client) -> None:
+def test_nosotros_shows_each_teacher_with_name_degree_and_initials_or_photo(client):
     pages.TeamMember.objects.create(name="Lucía Martín Sanz", degree="Derecho")
     text = visible_text(html_of(client, "/nosotros"))
     assert "LM Lucía Martín Sanz Derecho" in text
 
 
-def test_migrations_keep_content_that_staff_changed(client: Client) -> None:
+def test_migrations_keep_content_that_staff_changed(client):
     pages.PricePlan.objects.filter(name="Plan PEC Individual").update(price=60)
     pages.Faq.objects.first().delete()  # type: ignore[union-attr]
     call_command("migrate", verbosity=0)
@@ -284,9 +278,7 @@ def test_migrations_keep_content_that_staff_changed(client: Client) -> None:
     assert section(html, "faq").count("<details") == 5
 
 
-def test_footer_has_quick_links_contact_matricularme_plataforma_and_four_legal_links(
-    client: Client,
-) -> None:
+def test_footer_has_quick_links_contact_matricularme_plataforma_and_four_legal_links(client):
     footer = html_of(client).partition('<footer class="footer">')[2]
     for link in (
         '<a class="button" href="/compra">Matricularme ahora</a>',

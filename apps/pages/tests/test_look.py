@@ -21,7 +21,7 @@ def html_of(client: Client, path: str = "/") -> str:
 
 
 @pytest.mark.parametrize("hour", range(len(EXERCISES)))
-def test_hero_shows_the_exercise_of_the_hour_with_one_step_open(client: Client, hour: int) -> None:
+def test_hero_shows_the_exercise_of_the_hour_with_one_step_open(client, hour):
     with time_machine.travel(f"2026-11-21 {hour:02}:10+01:00", tick=False):
         html = html_of(client)
     exercise = EXERCISES[hour]
@@ -36,7 +36,7 @@ def test_hero_shows_the_exercise_of_the_hour_with_one_step_open(client: Client, 
         assert f"Por qué {step.why}" in text
 
 
-def test_all_exercises_come_around_and_their_right_answers_exist() -> None:
+def test_all_exercises_come_around_and_their_right_answers_exist():
     shown = {exercise_at(datetime(2026, 11, 21, hour)).name for hour in range(24)}
     assert len(shown) == len(EXERCISES) == 3
     for exercise in EXERCISES:
@@ -44,7 +44,7 @@ def test_all_exercises_come_around_and_their_right_answers_exist() -> None:
         assert exercise.question.right in range(4)
 
 
-def test_question_is_a_plain_form_whose_right_answer_is_marked(client: Client) -> None:
+def test_question_is_a_plain_form_whose_right_answer_is_marked(client):
     quiz = html_of(client).partition('<form class="quiz')[2].partition("</form>")[0]
     assert quiz.count('type="radio" name="respuesta"') == 4
     assert quiz.count("data-right") == 1
@@ -52,7 +52,7 @@ def test_question_is_a_plain_form_whose_right_answer_is_marked(client: Client) -
     assert "Correcto." in quiz
 
 
-def test_people_without_a_photo_have_a_portrait_that_their_name_chooses(client: Client) -> None:
+def test_people_without_a_photo_have_a_portrait_that_their_name_chooses(client):
     pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy claro.")
     pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE")
     for path, name in (("/", "Marta R."), ("/nosotros", "Lucía Martín")):
@@ -63,7 +63,7 @@ def test_people_without_a_photo_have_a_portrait_that_their_name_chooses(client: 
     assert drawn == [f"retrato-{number}" for number in range(PORTRAITS)]
 
 
-def test_logos_that_nobody_has_uploaded_are_drawn_each_in_its_own_shape(client: Client) -> None:
+def test_logos_that_nobody_has_uploaded_are_drawn_each_in_its_own_shape(client):
     for number in range(3):
         make_university(name=f"Universidad {number}", acronym=f"U{number}")
         pages.Institution.objects.create(name=f"Institución {number}", position=number)
@@ -76,12 +76,12 @@ def test_logos_that_nobody_has_uploaded_are_drawn_each_in_its_own_shape(client: 
 
 
 @pytest.mark.parametrize("path", ["/", "/precios", "/servicios", "/nosotros", "/terminos"])
-def test_no_island_of_these_pages_loads_before_an_interaction(client: Client, path: str) -> None:
+def test_no_island_of_these_pages_loads_before_an_interaction(client, path):
     loads = set(re.findall(r'data-load="([^"]+)"', html_of(client, path)))
     assert loads <= {"visible", "click", "interaction"}
 
 
-def test_plan_preview_shows_what_the_plan_opens_and_what_opens_the_rest(client: Client) -> None:
+def test_plan_preview_shows_what_the_plan_opens_and_what_opens_the_rest(client):
     text = visible_text(html_of(client, "/servicios"))
     assert "1 de 6 abiertas con este plan" in text
     assert "Primer semestre · del 16 de septiembre al 31 de enero" in text
@@ -89,7 +89,7 @@ def test_plan_preview_shows_what_the_plan_opens_and_what_opens_the_rest(client: 
     assert text.count("Bloqueado Se abre con la Asignatura Completa") == 3
 
 
-def test_page_that_does_not_exist_searches_for_the_subject(client: Client) -> None:
+def test_page_that_does_not_exist_searches_for_the_subject(client):
     answer = client.get("/asignaturas-viejas")
     assert answer.status_code == 404
     form = answer.content.decode().partition('<form class="error-page__search"')[2]

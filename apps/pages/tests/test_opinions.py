@@ -19,8 +19,8 @@ from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, FEWEST_OF_THE_SITE
 from apps.pages.tests.test_pages import visible_text
 from apps.pages.tests.test_site_files import things
 from apps.students.models import Student
-from tests.helpers.factories import make_subject
-from tests.helpers.referrals import buy_subject
+from tests.helpers.factories import enrol, make_subject
+from tests.helpers.friend_codes import buy_subject
 
 pytestmark = pytest.mark.django_db
 
@@ -28,19 +28,17 @@ ANSWER = {"rating": "5", "text": "Los vídeos se entienden.", "shown_name": "Ana
 
 
 @pytest.fixture
-def enrolment() -> Enrolment:
+def enrolment():
     """Ana's access to a subject that she has bought, which ended yesterday."""
     subject = make_subject("Microeconomía", "200.00")
     order = buy_subject(subject, total=19000, email="ana@example.com", phone="+34600111111")
     assert order.student
     ended = today() - timedelta(days=1)
-    return Enrolment.objects.create(
-        student=order.student, subject=subject, order_id=order.pk, ends_on=ended
-    )
+    return enrol(order.student, subject, order_id=order.pk, ends_on=ended)
 
 
 @pytest.fixture
-def opinion(enrolment: Enrolment) -> Opinion:
+def opinion(enrolment):
     assert ask_for_opinions() == 1
     return Opinion.objects.get(student=enrolment.student)
 
@@ -62,12 +60,12 @@ def requests() -> int:
     return Mail.objects.filter(template="opinion_request").count()
 
 
-def test_student_is_asked_once_when_the_access_has_ended(enrolment: Enrolment) -> None:
+def test_student_is_asked_once_when_the_access_has_ended(enrolment):
     Enrolment.objects.create(
         student=enrolment.student,
         subject=enrolment.subject,
         lesson=enrolment.subject.lessons.first(),
-        order_id=enrolment.order_id,
+        provisioning=enrolment.provisioning,
         ends_on=enrolment.ends_on,
     )
     assert ask_for_opinions() == 1
@@ -76,7 +74,7 @@ def test_student_is_asked_once_when_the_access_has_ended(enrolment: Enrolment) -
 
 
 @pytest.mark.parametrize("why", ["running", "long ago", "blocked", "erased", "refunded"])
-def test_nobody_else_is_asked(enrolment: Enrolment, why: str) -> None:
+def test_nobody_else_is_asked(enrolment, why):
     if why in ("running", "long ago"):
         enrolment.ends_on = today() - timedelta(days=90 if why == "long ago" else 0)
         enrolment.save()
@@ -89,7 +87,7 @@ def test_nobody_else_is_asked(enrolment: Enrolment, why: str) -> None:
     assert requests() == 0
 
 
-def test_link_takes_one_answer_which_waits_for_moderation(opinion: Opinion) -> None:
+def test_link_takes_one_answer_which_waits_for_moderation(opinion):
     client, path = Client(), link_path(opinion)
     page = client.get(path)
     assert page["Cache-Control"] == "no-store, private"
@@ -110,7 +108,7 @@ def test_link_takes_one_answer_which_waits_for_moderation(opinion: Opinion) -> N
     assert ANSWER["text"] not in client.get(opinion.subject.page_path).content.decode()
 
 
-def test_wrong_old_and_blocked_links_are_not_valid(opinion: Opinion) -> None:
+def test_wrong_old_and_blocked_links_are_not_valid(opinion):
     client, path = Client(), link_path(opinion)
     assert client.get(f"{path}x").status_code == 404
     assert client.get("/opinion").status_code == 404
@@ -121,7 +119,7 @@ def test_wrong_old_and_blocked_links_are_not_valid(opinion: Opinion) -> None:
     assert client.post(path, ANSWER).status_code == 404
 
 
-def test_link_of_a_purchase_that_was_refunded_in_full_takes_no_answer(opinion: Opinion) -> None:
+def test_link_of_a_purchase_that_was_refunded_in_full_takes_no_answer(opinion):
     client, path = Client(), link_path(opinion)
     Order.objects.update(status=Order.Status.PARTIALLY_REFUNDED)
     assert client.get(path).status_code == 200
@@ -133,7 +131,7 @@ def test_link_of_a_purchase_that_was_refunded_in_full_takes_no_answer(opinion: O
     assert opinion.status == Opinion.Status.ASKED
 
 
-def test_link_of_an_erased_student_is_not_valid(opinion: Opinion) -> None:
+def test_link_of_an_erased_student_is_not_valid(opinion):
     path = link_path(opinion)
     erase_all(opinion.student.email)
     assert Client().get(path).status_code == 404
@@ -152,13 +150,13 @@ def test_link_of_an_erased_student_is_not_valid(opinion: Opinion) -> None:
         ("Un byte nulo \0 dentro.", False),
     ],
 )
-def test_text_has_10_to_1500_characters(opinion: Opinion, text: str, is_taken: bool) -> None:
+def test_text_has_10_to_1500_characters(opinion, text, is_taken):
     Client().post(link_path(opinion), {**ANSWER, "text": text})
     opinion.refresh_from_db()
     assert (opinion.status == Opinion.Status.WAITING) == is_taken
 
 
-def test_home_page_shows_the_three_newest_published_opinions(opinion: Opinion) -> None:
+def test_home_page_shows_the_three_newest_published_opinions(opinion):
     client = Client()
     assert "Compra verificada" not in client.get("/").content.decode()
     publish(opinion.subject, 4)
@@ -178,7 +176,7 @@ def test_home_page_shows_the_three_newest_published_opinions(opinion: Opinion) -
     assert "Compra verificada" not in client.get("/").content.decode()
 
 
-def test_staff_publish_an_answer_and_the_page_shows_it_as_verified(opinion: Opinion) -> None:
+def test_staff_publish_an_answer_and_the_page_shows_it_as_verified(opinion):
     Client().post(link_path(opinion), {**ANSWER, "text": "<b>Muy</b> claro todo."})
     staff = Client()
     staff.force_login(User.objects.create_superuser("carla", "carla@example.com"))
@@ -192,7 +190,7 @@ def test_staff_publish_an_answer_and_the_page_shows_it_as_verified(opinion: Opin
     assert "Compra verificada" not in Client().get(opinion.subject.page_path).content.decode()
 
 
-def test_ratings_come_from_opinions_once_there_are_enough(client: Client) -> None:
+def test_ratings_come_from_opinions_once_there_are_enough(client):
     subject = make_subject()
     publish(subject, FEWEST_OF_A_SUBJECT - 1)
     assert "aggregateRating" not in things(client, subject.page_path)["Course"]
@@ -206,7 +204,7 @@ def test_ratings_come_from_opinions_once_there_are_enough(client: Client) -> Non
     assert "4,78" not in home
 
 
-def test_opinions_are_exported_and_erased_with_their_student(opinion: Opinion) -> None:
+def test_opinions_are_exported_and_erased_with_their_student(opinion):
     Client().post(link_path(opinion), ANSWER)
     into = Student.objects.create(email="ana.nueva@example.com")
     Student.objects.filter(pk=opinion.student_id).update(

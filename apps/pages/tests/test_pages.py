@@ -31,9 +31,7 @@ def visible_text(html: str) -> str:
 
 
 @pytest.mark.parametrize(("path", "heading"), PAGES.items())
-def test_public_pages_have_a_heading_and_set_no_cookie(
-    client: Client, path: str, heading: str
-) -> None:
+def test_public_pages_have_a_heading_and_set_no_cookie(client, path, heading):
     answer = client.get(path)
     html = answer.content.decode()
     assert answer.status_code == 200
@@ -43,7 +41,7 @@ def test_public_pages_have_a_heading_and_set_no_cookie(
     assert "Cookie" not in answer.get("Vary", "")
 
 
-def test_services_page_shows_the_platform_demo_and_the_two_plans(client: Client) -> None:
+def test_services_page_shows_the_platform_demo_and_the_two_plans(client):
     html = client.get("/servicios").content.decode()
     text = visible_text(html)
     demo, _, plans = text.partition("Dos maneras de estudiar")
@@ -57,14 +55,14 @@ def test_services_page_shows_the_platform_demo_and_the_two_plans(client: Client)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_public_pages_answer_head_and_refuse_post(client: Client, path: str) -> None:
+def test_public_pages_answer_head_and_refuse_post(client, path):
     head = client.head(path)
     assert (head.status_code, head.content) == (200, b"")
     assert client.post(path).status_code == 405
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_only_private_pages_are_noindex(client: Client, path: str) -> None:
+def test_only_private_pages_are_noindex(client, path):
     html = client.get(path).content.decode()
     indexed = path not in NOT_INDEXED
     assert ('<meta name="robots" content="noindex">' in html) is not indexed
@@ -73,7 +71,7 @@ def test_only_private_pages_are_noindex(client: Client, path: str) -> None:
     assert re.search(r"<title>[^<]{8,70}</title>", html)
 
 
-def test_page_titles_are_unique(client: Client) -> None:
+def test_page_titles_are_unique(client):
     titles = [
         re.findall(r"<title>(.*?)</title>", client.get(path).content.decode())[0] for path in PAGES
     ]
@@ -81,7 +79,7 @@ def test_page_titles_are_unique(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_have_no_dead_links(client: Client, path: str) -> None:
+def test_pages_have_no_dead_links(client, path):
     html = client.get(path).content.decode()
     links = {link.replace("&amp;", "&") for link in re.findall(r'href="(/[^"]*)"', html)}
     own = {link for link in links if not link.startswith("/static/")}
@@ -94,19 +92,19 @@ def test_pages_have_no_dead_links(client: Client, path: str) -> None:
             assert f'id="{anchor}"' in answer.content.decode(), link
 
 
-def test_inicio_redirects_permanently_to_home(client: Client) -> None:
+def test_inicio_redirects_permanently_to_home(client):
     answer = client.get("/inicio")
     assert (answer.status_code, answer["Location"]) == (301, "/")
 
 
-def test_trailing_slash_redirects_permanently_with_the_query(client: Client) -> None:
+def test_trailing_slash_redirects_permanently_with_the_query(client):
     answer = client.get("/compra/?pagina=2")
     assert (answer.status_code, answer["Location"]) == (301, "/compra?pagina=2")
 
 
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("path", ["/no-existe", "/compra/otra", "/.env", "/static-no/x"])
-def test_unknown_address_shows_oops_page_not_found(client: Client, path: str, debug: bool) -> None:
+def test_unknown_address_shows_oops_page_not_found(client, path, debug):
     with override_settings(DEBUG=debug):
         answer = client.get(path)
     html = answer.content.decode()
@@ -116,7 +114,7 @@ def test_unknown_address_shows_oops_page_not_found(client: Client, path: str, de
     assert '<a class="button" href="/">Volver al inicio</a>' in html
 
 
-def test_unknown_api_path_has_the_api_error_shape(client: Client) -> None:
+def test_unknown_api_path_has_the_api_error_shape(client):
     for answer in (client.get("/api/no-existe"), client.post("/api/no-existe")):
         assert answer.status_code == 404
         assert answer.json() == {
@@ -127,13 +125,11 @@ def test_unknown_api_path_has_the_api_error_shape(client: Client) -> None:
         }
 
 
-def test_server_error_shows_unexpected_application_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_server_error_shows_unexpected_application_error(monkeypatch):
     def fail() -> None:
         raise RuntimeError("secreto")
 
-    monkeypatch.setattr("apps.pages.catalogue_page.campaign_today", fail)
+    monkeypatch.setattr("apps.pages.catalogue_page.campaigns_today", fail)
     answer = Client(raise_request_exception=False).get("/compra")
     html = answer.content.decode()
     assert answer.status_code == 500
@@ -142,7 +138,7 @@ def test_server_error_shows_unexpected_application_error(
     assert "secreto" not in html
 
 
-def test_privacy_page_includes_the_cookie_policy(client: Client) -> None:
+def test_privacy_page_includes_the_cookie_policy(client):
     html = client.get("/privacidad").content.decode()
     assert re.findall(r"<h([12]) id=\"(privacidad|cookies)\">", html) == [
         ("1", "privacidad"),
@@ -151,11 +147,11 @@ def test_privacy_page_includes_the_cookie_policy(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/terminos", "/privacidad", "/cookies", "/aviso-legal"])
-def test_legal_pages_are_dated_10_july_2025(client: Client, path: str) -> None:
+def test_legal_pages_are_dated_10_july_2025(client, path):
     assert "10 de julio de 2025" in visible_text(client.get(path).content.decode())
 
 
-def test_login_page_shows_the_maintenance_notice_over_a_disabled_form(client: Client) -> None:
+def test_login_page_shows_the_maintenance_notice_over_a_disabled_form(client):
     html = client.get("/login").content.decode().partition("<main")[2]
     for text in (
         "Sistema en Mantenimiento",
@@ -173,9 +169,7 @@ def test_login_page_shows_the_maintenance_notice_over_a_disabled_form(client: Cl
     assert all(" disabled" in field for field in re.findall(r"<input[^>]*>", html))
 
 
-def test_content_page_states_45_min_pec_video_8_theory_videos_and_60_test_questions(
-    client: Client,
-) -> None:
+def test_content_page_states_45_min_pec_video_8_theory_videos_and_60_test_questions(client):
     text = visible_text(client.get("/contenido-asignatura").content.decode())
     for fact in (
         "En cada una de las 5 PECs",
@@ -220,8 +214,8 @@ def test_content_page_states_45_min_pec_video_8_theory_videos_and_60_test_questi
     ],
 )
 def test_prices_page_shows_1_to_6_subjects_at_the_most_frequent_price_less_the_discounts(
-    client: Client, day: str, columns: list[str], budgets: list[str]
-) -> None:
+    client, day, columns, budgets
+):
     seed_campaigns()
     for price in ("215.50", "200", "180", "200"):
         make_subject(price=price)
@@ -242,9 +236,7 @@ def test_prices_page_shows_1_to_6_subjects_at_the_most_frequent_price_less_the_d
     assert (only_in_calculator in lead) is ("Descuento de agosto (20 %)" in columns)
 
 
-def test_test_cards_are_listed_in_sandbox_mode_only(
-    client: Client,
-) -> None:
+def test_test_cards_are_listed_in_sandbox_mode_only(client):
     with override_settings(STRIPE_SANDBOX=True):
         html = client.get("/").content.decode()
     assert "Modo de pruebas" in html
@@ -253,7 +245,7 @@ def test_test_cards_are_listed_in_sandbox_mode_only(
         assert "Modo de pruebas" not in client.get("/").content.decode()
 
 
-def test_pages_comply_with_their_content_security_policy(client: Client) -> None:
+def test_pages_comply_with_their_content_security_policy(client):
     for path in PAGES:
         html = client.get(path).content.decode()
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", html), path

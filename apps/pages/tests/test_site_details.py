@@ -3,7 +3,6 @@ that end with a full stop.
 """
 
 import re
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -20,7 +19,7 @@ def html_of(client: Client, path: str) -> str:
 
 
 @pytest.mark.parametrize("path", ["/servicios", "/nosotros", "/precios", "/compra"])
-def test_header_menu_and_footer_mark_the_current_page(client: Client, path: str) -> None:
+def test_header_menu_and_footer_mark_the_current_page(client, path):
     html = html_of(client, path)
     marked = f'href="{path}" aria-current="page"'
     # In the bar and in the menu of small screens; the footer does not link to /compra by name.
@@ -28,7 +27,7 @@ def test_header_menu_and_footer_mark_the_current_page(client: Client, path: str)
     assert html.count('aria-current="page"') - html.count(marked) in (0, 1)
 
 
-def test_header_links_to_each_plan_of_the_demo(client: Client) -> None:
+def test_header_links_to_each_plan_of_the_demo(client):
     header = html_of(client, "/").partition("<header")[2].partition("</header>")[0]
     assert 'href="/servicios#plan-individual">Plan PEC Individual' in header
     assert 'href="/servicios#plan-completo">Plan Asignatura Completa' in header
@@ -39,8 +38,8 @@ def test_header_links_to_each_plan_of_the_demo(client: Client) -> None:
 
 @pytest.mark.parametrize("student_login", [False, True])
 def test_platform_link_of_the_footer_leads_to_login_and_on_to_the_owner_s_classroom(
-    client: Client, settings: Any, student_login: bool
-) -> None:
+    client, settings, student_login
+):
     settings.STUDENT_LOGIN = student_login
     SiteSettings.current()
     SiteSettings.objects.update(portal_url="https://aula.example/entrar")
@@ -48,7 +47,7 @@ def test_platform_link_of_the_footer_leads_to_login_and_on_to_the_owner_s_classr
     assert 'href="https://aula.example/entrar">Ir al aula virtual</a>' in html_of(client, "/login")
 
 
-def test_links_of_legal_texts_carry_their_address_for_printing(client: Client) -> None:
+def test_links_of_legal_texts_carry_their_address_for_printing(client):
     LegalText.objects.create(
         kind="terminos",
         version=2,
@@ -64,17 +63,17 @@ def test_links_of_legal_texts_carry_their_address_for_printing(client: Client) -
     assert html.count("data-address=") == 2
 
 
-def test_no_page_writes_two_full_stops_after_the_owner_s_name(client: Client) -> None:
+def test_no_page_writes_two_full_stops_after_the_owner_s_name(client):
     for path in PAGES:
         assert "S. L.." not in visible_text(html_of(client, path)), path
 
 
-def test_content_page_explains_pr(client: Client) -> None:
+def test_content_page_explains_pr(client):
     assert "La práctica (PR) que algunas asignaturas" in html_of(client, "/contenido-asignatura")
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/aula", "/desistimiento"])
-def test_pages_use_one_word_for_email_and_one_plural_of_pec(client: Client, path: str) -> None:
+def test_pages_use_one_word_for_email_and_one_plural_of_pec(client, path):
     text = visible_text(html_of(client, path))
     assert not re.search(r"\bcorreos?\b", text, re.IGNORECASE)
     assert not re.search(r"\b(las|unas|incluyen) PEC\b", text)

@@ -38,16 +38,14 @@ def addresses(client: Client, path: str) -> list[str]:
     return [str(loc.text).removeprefix(settings.SITE_URL) for loc in locs]
 
 
-def test_sitemap_lists_exactly_the_indexable_pages(client: Client) -> None:
+def test_sitemap_lists_exactly_the_indexable_pages(client):
     files = addresses(client, "/sitemap.xml")
     assert files == ["/sitemap-paginas.xml", "/sitemap-asignaturas-1.xml"]
     assert sorted(addresses(client, files[0])) == sorted(INDEXABLE)
     assert addresses(client, files[1]) == []
 
 
-def test_sitemap_lists_the_catalogue_in_files_of_limited_size(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sitemap_lists_the_catalogue_in_files_of_limited_size(client, monkeypatch):
     monkeypatch.setattr(site_files, "SUBJECTS_PER_SITEMAP", 2)
     degree = make_degree()
     shown = [make_subject(name, degree=degree) for name in ("Álgebra", "Cálculo", "Física")]
@@ -63,7 +61,7 @@ def test_sitemap_lists_the_catalogue_in_files_of_limited_size(
     assert client.get("/sitemap-asignaturas-3.xml").status_code == 404
 
 
-def test_robots_txt_disallows_admin_and_api_and_names_the_sitemap(client: Client) -> None:
+def test_robots_txt_disallows_admin_and_api_and_names_the_sitemap(client):
     answer = client.get("/robots.txt")
     assert answer["Content-Type"] == "text/plain"
     assert answer.content.decode() == (
@@ -72,7 +70,7 @@ def test_robots_txt_disallows_admin_and_api_and_names_the_sitemap(client: Client
     )
 
 
-def test_manifest_has_the_brand_and_existing_icons(client: Client) -> None:
+def test_manifest_has_the_brand_and_existing_icons(client):
     answer = client.get("/site.webmanifest")
     manifest = answer.json()
     assert answer["Content-Type"] == "application/manifest+json"
@@ -84,7 +82,7 @@ def test_manifest_has_the_brand_and_existing_icons(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", INDEXABLE)
-def test_indexable_pages_have_link_preview_data(client: Client, path: str) -> None:
+def test_indexable_pages_have_link_preview_data(client, path):
     html = client.get(path).content.decode()
     said = meta(html)
     title = re.findall(r"<title>(.*?)</title>", html)[0]
@@ -98,12 +96,12 @@ def test_indexable_pages_have_link_preview_data(client: Client, path: str) -> No
     assert (str(width), str(height)) == (said["og:image:width"], said["og:image:height"])
 
 
-def test_page_descriptions_are_unique(client: Client) -> None:
+def test_page_descriptions_are_unique(client):
     said = {meta(client.get(path).content.decode())["description"] for path in INDEXABLE}
     assert len(said) == len(INDEXABLE)
 
 
-def test_home_has_structured_data_of_the_academy_and_its_faq(client: Client) -> None:
+def test_home_has_structured_data_of_the_academy_and_its_faq(client):
     said = things(client, "/")
     assert set(said) == {"EducationalOrganization", "FAQPage"}
     assert said["EducationalOrganization"]["name"] == settings.BRAND_NAME
@@ -113,7 +111,7 @@ def test_home_has_structured_data_of_the_academy_and_its_faq(client: Client) -> 
     assert all(row["acceptedAnswer"]["text"] for row in questions)
 
 
-def test_prices_page_has_structured_data_of_both_plans(client: Client) -> None:
+def test_prices_page_has_structured_data_of_both_plans(client):
     course = things(client, "/precios")["Course"]
     assert course["provider"]["name"] == settings.BRAND_NAME
     assert [(row["price"], row["priceCurrency"]) for row in course["offers"]] == [
@@ -128,25 +126,25 @@ def test_prices_page_has_structured_data_of_both_plans(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", INDEXABLE[1:])
-def test_inner_pages_have_breadcrumbs(client: Client, path: str) -> None:
+def test_inner_pages_have_breadcrumbs(client, path):
     trail = things(client, path)["BreadcrumbList"]["itemListElement"]
     assert [row["item"] for row in trail] == [settings.SITE_URL + "/", settings.SITE_URL + path]
     assert [row["position"] for row in trail] == [1, 2]
 
 
-def test_noindex_pages_have_no_structured_data(client: Client) -> None:
+def test_noindex_pages_have_no_structured_data(client):
     assert things(client, "/login") == {}
     assert things(client, "/no-existe") == {}
 
 
-def test_structured_data_is_escaped(client: Client) -> None:
+def test_structured_data_is_escaped(client):
     Faq.objects.create(question="¿</script><b>?", answer="<i>&amp;")
     questions = things(client, "/")["FAQPage"]["mainEntity"]
     assert "¿</script><b>?" in [row["name"] for row in questions]
 
 
 @pytest.mark.parametrize("path", [*INDEXABLE, "/sitemap.xml", "/robots.txt", "/site.webmanifest"])
-def test_unchanged_page_answers_304(client: Client, path: str) -> None:
+def test_unchanged_page_answers_304(client, path):
     first = client.get(path)
     again = client.get(path, headers={"If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -154,7 +152,7 @@ def test_unchanged_page_answers_304(client: Client, path: str) -> None:
     assert (head.status_code, head.content) == (200, b"")
 
 
-def test_browsers_may_fetch_kept_pages_before_a_link_is_followed(client: Client) -> None:
+def test_browsers_may_fetch_kept_pages_before_a_link_is_followed(client):
     pages = ["/", "/compra", "/precios", make_subject().page_path]
     names = {client.get(path)["Speculation-Rules"] for path in pages}
     assert names == {'"/speculation-rules.json"'}
@@ -173,7 +171,7 @@ def test_browsers_may_fetch_kept_pages_before_a_link_is_followed(client: Client)
     }  # fmt: skip
 
 
-def test_old_paths_redirect_as_configured(client: Client) -> None:
+def test_old_paths_redirect_as_configured(client):
     Redirect.objects.create(old_path="/tarifas", target="/precios#descuentos")
     answer = client.get("/tarifas")
     assert (answer.status_code, answer["Location"]) == (301, "/precios#descuentos")
@@ -182,7 +180,7 @@ def test_old_paths_redirect_as_configured(client: Client) -> None:
     assert client.get("/tarifas/2020").status_code == 404
 
 
-def test_redirect_never_hides_an_existing_page(client: Client) -> None:
+def test_redirect_never_hides_an_existing_page(client):
     Redirect.objects.create(old_path="/precios", target="/compra")
     assert client.get("/precios").status_code == 200
 
@@ -198,6 +196,6 @@ def test_redirect_never_hides_an_existing_page(client: Client) -> None:
         ("/tarifas", "/tarifas#precios"),
     ],
 )
-def test_admin_refuses_redirects_to_other_sites_or_themselves(old_path: str, target: str) -> None:
+def test_admin_refuses_redirects_to_other_sites_or_themselves(old_path, target):
     with pytest.raises(ValidationError):
         Redirect(old_path=old_path, target=target).full_clean()

@@ -5,7 +5,7 @@ were charged. Charges of other shops on the same account are left alone (docs/ru
 audit").
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.timezone import localtime
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
@@ -120,3 +121,36 @@ def _report(charge: ProviderCharge) -> bool:
         },
     )
     return mail is not None
+
+
+def unrecorded_charges(
+    since: datetime | None, *, compared_orders: Collection[int], recording_time: timedelta
+) -> tuple[list[str], int]:
+    """One Spanish sentence for each unrecorded charge, and the number of charges of other shops.
+
+    Covers the charges since `since`, or all. Charges of `compared_orders` are left out: these
+    orders were compared with Stripe one by one. Charges younger than `recording_time` are left out
+    as well. Raises ProviderError.
+    """
+    result = find_unrecorded_charges(since, recording_time=recording_time)
+    sentences = [_without_order(charge) for charge in result.without_order]
+    sentences += [
+        f"Pedido {order_id}: {unrecorded(charge)}."
+        for order_id, charge in result.of_orders
+        if order_id not in compared_orders
+    ]
+    return sentences, result.of_other_shops
+
+
+def unrecorded(charge: ProviderCharge) -> str:
+    amount = amount_text(charge.amount_cents, charge.currency)
+    return f"Stripe ha cobrado {amount} ({charge.reference}), y aquí no consta"
+
+
+def _without_order(charge: ProviderCharge) -> str:
+    amount = amount_text(charge.amount_cents, charge.currency)
+    moment = f"{localtime(charge.created_at):%d/%m/%Y %H:%M}"
+    return (
+        f"Cobro sin pedido: {amount} el {moment} ({charge.charge_id}, {charge.reference}), "
+        f"a nombre del pedido {charge.order_id}."
+    )

@@ -9,7 +9,7 @@ from django.utils import timezone
 from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, Payment, Refund
 from apps.orders.models.statuses import WITHOUT_PROVIDER
-from apps.payments.audit.charges import unrecorded
+from apps.payments.audit.charges_without_order import unrecorded
 from apps.payments.audit.one_order import succeeded
 from apps.payments.stripe.charges import ProviderCharge, charges_of
 from apps.payments.stripe.client import PaymentNotFound

@@ -7,20 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.contrib.admin.widgets import AutocompleteSelectMultiple
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from rest_framework.serializers import ValidationError as SerializerError
 
-from apps.catalogue.models import Lesson, Subject
 from apps.core.errors import AcademyError
-from apps.core.input_fields import EmailFormField
 from apps.core.money import format_euros
-from apps.core.staff.admin_log import log_about
+from apps.core.staff.admin_log import log_action
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.orders.admin_pages.staff_order_pages import OrderContentsForm
 from apps.orders.by_staff.create import OrderRefused
 from apps.orders.by_staff.recreate import (
     LostOrder,
@@ -28,8 +25,7 @@ from apps.orders.by_staff.recreate import (
     price_lost_order,
     recreate_order,
 )
-from apps.orders.contact_rules import clean_phone
-from apps.orders.models import Order, OrderLine, Payment
+from apps.orders.models import Order, Payment
 from apps.orders.offer.cart import CartLine
 from apps.payments.report import report
 from apps.payments.stripe.intents import list_intents
@@ -39,33 +35,10 @@ from apps.students.models import Student
 PERMISSION = "orders.recreate_order"
 
 
-class RecreateForm(forms.Form):
-    email = EmailFormField(label="Correo", max_length=254)
+class RecreateForm(OrderContentsForm):
     phone = forms.CharField(
         label="Teléfono", max_length=20, required=False, help_text="Stripe no lo sabe."
     )
-    first_name = forms.CharField(label="Nombre", max_length=80, required=False)
-    last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
-    subjects = forms.ModelMultipleChoiceField(
-        label="Asignaturas completas",
-        queryset=Subject.objects.all(),
-        required=False,
-        widget=AutocompleteSelectMultiple(OrderLine._meta.get_field("subject"), admin.site),
-    )
-    lessons = forms.ModelMultipleChoiceField(
-        label="Lecciones sueltas",
-        queryset=Lesson.objects.all(),
-        required=False,
-        widget=AutocompleteSelectMultiple(OrderLine._meta.get_field("lesson"), admin.site),
-    )
-
-    def clean_phone(self) -> str:
-        if not self.cleaned_data["phone"]:
-            return ""
-        try:
-            return clean_phone(self.cleaned_data["phone"])
-        except SerializerError as error:
-            raise forms.ValidationError("El teléfono debe tener al menos 9 dígitos.") from error
 
 
 def recreate_page(request: HttpRequest, payment_id: int, context: dict[str, Any]) -> HttpResponse:
@@ -105,8 +78,8 @@ def _recreate(request: HttpRequest, payment_id: int, context: dict[str, Any]) ->
         lost = _lost_order(paid, form)
         try:
             if "confirm" in request.POST:
-                order = _make(lost, actor=request.user.get_username())
-                log_about(request, order, f"Pedido creado de nuevo con el cobro {paid.reference}")
+                order = _make(lost, user=request.user)
+                log_action(request, order, f"Pedido creado de nuevo con el cobro {paid.reference}")
                 messages.success(request, f"Pedido {order.pk} creado y pagado con este cobro.")
                 return redirect("admin:orders_order_change", order.pk)
             offer = price_lost_order(lost)
@@ -190,17 +163,18 @@ def _lost_order(paid: PaidIntent, form: RecreateForm) -> LostOrder:
         total_cents=_total_cents(paid),
         plan=contents.plan if contents else None,
         gift_on=contents.gift_on if contents else None,
+        is_as_paid=bool(sold_at) and sold_at.keys() == {line.key for line in lines},
     )
 
 
-def _make(lost: LostOrder, *, actor: str) -> Order:
+def _make(lost: LostOrder, *, user: Any) -> Order:
     """Make the order, then record the later instalments that the same customer has paid."""
-    order = recreate_order(lost, actor=actor)
+    order = recreate_order(lost, user=user)
     if order.in_instalments and order.customer_reference:
         later = [paid for paid in list_intents(order.customer_reference) if paid.instalments]
         for paid in sorted(later, key=lambda each: each.instalments):
             if paid.status == "succeeded":
                 adopt_payment(paid.reference, order)
-                report(paid, actor=actor)
+                report(paid, actor=user.get_username())
         order.refresh_from_db()
     return order

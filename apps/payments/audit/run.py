@@ -10,8 +10,7 @@ from django.db.models import Count, F, Q, QuerySet
 from apps.core.errors import AcademyError
 from apps.orders.models import Order, UsedQuote
 from apps.orders.models.statuses import PROMO_USE_HELD, UNPAID
-from apps.payments.audit.charges import unrecorded_charges
-from apps.payments.audit.charges_without_order import RECORDING_TIME
+from apps.payments.audit.charges_without_order import RECORDING_TIME, unrecorded_charges
 from apps.payments.audit.one_order import WITH_ROWS, differences_of
 from apps.payments.audit.provider import differences_with_stripe
 from apps.payments.stripe.client import PaymentNotFound

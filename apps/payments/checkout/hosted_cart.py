@@ -41,7 +41,7 @@ def hosted_cart(offer: Offer) -> HostedCart:
 
 def _first_instalment(offer: Offer) -> HostedCart:
     total_cents = offer.total_cents
-    plan = offer.terms.plan
+    plan = offer.plan
     first, *later = plan.split(total_cents)
     off = f", con estos descuentos: {_discounts(offer)}" if offer.discounts else ""
     note = (

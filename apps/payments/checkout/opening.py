@@ -138,7 +138,7 @@ def _contents(placed: Placed) -> PaidContents:
             PaidLine(line.subject_id, line.lesson_id, line.price_cents) for line in offer.lines
         ),
         total_cents=offer.total_cents,
-        plan=offer.terms.plan if order.in_instalments else None,
+        plan=offer.plan if order.in_instalments else None,
         gift_on=gift.deliver_on if gift else None,
     )
 

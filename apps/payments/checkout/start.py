@@ -11,7 +11,7 @@ from apps.core.money import as_json
 from apps.core.web.throttle import Limit, Networks
 from apps.orders.checkout.existing_order import completed_before, credentials, open_order
 from apps.orders.checkout.place import place
-from apps.orders.checkout.request import Checkout, Placed, PlacedBefore
+from apps.orders.checkout.request import Checkout, CompletedOrder, Placed
 from apps.orders.checkout.write import OrderMadeMeanwhile
 from apps.orders.errors import (
     AlreadyPaid,
@@ -57,7 +57,7 @@ NO_NETWORKS: Networks = MappingProxyType({})
 class Started:
     """The answer to process-checkout: the order, and its payment, free reference or `saved`."""
 
-    placed: Placed | PlacedBefore
+    placed: Placed | CompletedOrder
     payment: ProviderPayment | None = None
     free_reference: str = ""
     saved: bool = False
@@ -134,7 +134,7 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
             order = completed_before(checkout)
             if order is None:
                 raise
-            return Started(PlacedBefore(order), free_reference=order.stripe_payment_intent_id)
+            return Started(CompletedOrder(order), free_reference=order.stripe_payment_intent_id)
         if checkout.save_for_later:
             return Started(placed, saved=True)
         if placed.offer.total_cents < CARD_MINIMUM_CENTS:

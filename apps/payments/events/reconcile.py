@@ -52,7 +52,7 @@ RECENT = timedelta(hours=24)
 
 
 @dataclass
-class Findings:
+class ReconcileCounts:
     """The counts of one run."""
 
     events: int = 0
@@ -83,7 +83,7 @@ class Findings:
         return sentences
 
 
-class Share:
+class TimeShare:
     """The time limit of one part of a run. The part also ends if Stripe does not answer."""
 
     def __init__(self, seconds: float) -> None:
@@ -95,7 +95,7 @@ class Share:
     def is_over(self) -> bool:
         return self.seconds_left() <= 0
 
-    def count_problem(self, error: AcademyError, findings: Findings) -> None:
+    def count_problem(self, error: AcademyError, findings: ReconcileCounts) -> None:
         findings.problems += 1
         if isinstance(error, ProviderBusy):
             self._ends_at = monotonic()
@@ -106,19 +106,19 @@ def reconcile(
     recent_only: bool = False,
     seconds: float = math.inf,
     recording_time: timedelta = RECORDING_TIME,
-) -> Findings:
+) -> ReconcileCounts:
     """Bring the shop's orders up to date with Stripe. Safe to run any time, also in parallel.
 
     With `recent_only` Stripe is asked only about orders and payments that changed in the last day.
     The run stops after `seconds`. The next one begins with the rows that were checked longest ago.
     Charges without an order are reported once they are older than `recording_time`.
     """
-    findings = Findings()
+    findings = ReconcileCounts()
     ends_at = monotonic() + seconds
     since = timezone.now() - (RECENT if recent_only else CART_LIFE)
 
-    def share(parts_left: int) -> Share:
-        return Share((ends_at - monotonic()) / parts_left)
+    def share(parts_left: int) -> TimeShare:
+        return TimeShare((ends_at - monotonic()) / parts_left)
 
     _refused_cards(findings, share(5))
     _overdue_events(findings, share(4))
@@ -130,7 +130,7 @@ def reconcile(
     return findings
 
 
-def _refused_cards(findings: Findings, share: Share) -> None:
+def _refused_cards(findings: ReconcileCounts, share: TimeShare) -> None:
     """Count the refused cards that no event has reported. Older ones count for no limit."""
     try:
         # Pages of a list, and canceled payments: as many calls as cards were refused.
@@ -146,7 +146,7 @@ def _refused_cards(findings: Findings, share: Share) -> None:
         findings.problems += 1
 
 
-def _in_turn(rows: QuerySet[Row], share: Share, findings: Findings) -> Iterator[Row]:
+def _in_turn(rows: QuerySet[Row], share: TimeShare, findings: ReconcileCounts) -> Iterator[Row]:
     """These payments or orders, least recently checked first, until the time limit is reached."""
     waiting = list(rows.order_by(F("checked_at").asc(nulls_first=True), "pk"))
     for position, row in enumerate(waiting):
@@ -158,7 +158,7 @@ def _in_turn(rows: QuerySet[Row], share: Share, findings: Findings) -> Iterator[
         yield row
 
 
-def _overdue_events(findings: Findings, share: Share) -> None:
+def _overdue_events(findings: ReconcileCounts, share: TimeShare) -> None:
     now = timezone.now()
     overdue = ProviderEvent.objects.filter(
         processed_at__isnull=True, received_at__lt=now - LOST_EVENT_AFTER
@@ -180,7 +180,7 @@ def _overdue_events(findings: Findings, share: Share) -> None:
             record_failure(event, error, is_last=event.received_at < now - EVENT_REPEATED_FOR)
 
 
-def _open_payments(findings: Findings, share: Share, since: datetime | None) -> None:
+def _open_payments(findings: ReconcileCounts, share: TimeShare, since: datetime | None) -> None:
     """Record the state of each open payment. Cancel those that must not be paid any more."""
     rows = Payment.objects.open().select_related("order")
     if since is not None:
@@ -233,7 +233,7 @@ def _cancel_quietly(row: Payment) -> bool:
     return True
 
 
-def _lost_answers(findings: Findings, share: Share, since: datetime) -> None:
+def _lost_answers(findings: ReconcileCounts, share: TimeShare, since: datetime) -> None:
     """Record payments whose answer was lost, by listing the payments of the order's customer."""
     unpaid = Q(status__in=(Order.Status.CART, Order.Status.EXPIRED), updated_at__gt=since)
     # The job that charges instalments looks up its own lost answers, except for orders that were
@@ -259,7 +259,7 @@ def _lost_answers(findings: Findings, share: Share, since: datetime) -> None:
             findings.errors += 1
 
 
-def _stale_reservations(findings: Findings, share: Share) -> None:
+def _stale_reservations(findings: ReconcileCounts, share: TimeShare) -> None:
     """Release promo uses that were reserved more than 30 minutes ago and have no open payment."""
     stale = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
@@ -285,7 +285,9 @@ def _stale_reservations(findings: Findings, share: Share) -> None:
         findings.released += 1
 
 
-def _charges_without_order(findings: Findings, since: datetime, recording_time: timedelta) -> None:
+def _charges_without_order(
+    findings: ReconcileCounts, since: datetime, recording_time: timedelta
+) -> None:
     """Mail staff about charges without an order. They appear after a database was restored."""
     try:
         charges = find_unrecorded_charges(since, recording_time=recording_time).without_order
@@ -295,7 +297,7 @@ def _charges_without_order(findings: Findings, since: datetime, recording_time: 
     findings.without_order += report_charges_without_order(charges)
 
 
-def _old_carts(findings: Findings) -> None:
+def _old_carts(findings: ReconcileCounts) -> None:
     """Expire carts of 30 days without open payments (docs/rules.md, "Recovery and reminders")."""
     old = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),

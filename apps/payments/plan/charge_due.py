@@ -33,7 +33,7 @@ MAX_RUN_SECONDS = 240
 
 
 @dataclass
-class Collected:
+class ChargeCounts:
     """The counts of one run."""
 
     charged: int = 0
@@ -57,12 +57,12 @@ class Collected:
         return text
 
 
-def charge_instalments() -> Collected:
+def charge_instalments() -> ChargeCounts:
     """Charge the instalments that are due, and announce those that will be charged in 2 days.
 
     Safe to run at any time, several times in parallel, and to be killed at any point.
     """
-    done = Collected()
+    done = ChargeCounts()
     began = monotonic()
     for instalment_id in list(due_instalments().values_list("pk", flat=True)):
         if monotonic() - began > MAX_RUN_SECONDS:
@@ -92,7 +92,7 @@ def charge_instalments() -> Collected:
     return done
 
 
-def _collect(claimed: Instalment, done: Collected) -> None:
+def _collect(claimed: Instalment, done: ChargeCounts) -> None:
     """Look up earlier payments, then charge the instalment. Raises ProviderError."""
     if is_being_paid(claimed.order):
         release(claimed)

@@ -2,7 +2,7 @@
 
 from apps.core.web.throttle import Networks
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
-from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
+from apps.orders.plan.by_hand import begin_by_hand, store_opened_payment
 from apps.payments.card_testing import refuse_card_testing
 from apps.payments.checkout.closing import cancel_open_payment, close_missing_payment
 from apps.payments.checkout.customers import customer_of, drop_customer
@@ -16,7 +16,9 @@ from apps.payments.stripe.intents import ProviderPayment, cancel_payment, retrie
 def start_by_hand(
     *, order_id: int, first: int, everything: bool, networks: Networks
 ) -> ProviderPayment:
-    """A payment of instalment `first`, or of it and all later ones, for the student to confirm.
+    """Open a payment of instalment `first`, or with `everything` of all later ones too.
+
+    The student confirms it in the browser.
 
     Raises the errors of `begin_by_hand` (PlanChanged, AlreadyPaid, PaymentInProgress,
     TooManyRequests) and ProviderError.
@@ -51,7 +53,7 @@ def start_by_hand(
             except PaymentNotFound:
                 drop_customer(by_hand.order)
                 continue
-            if not keep_by_hand(by_hand, reference=payment.reference):
+            if not store_opened_payment(by_hand, reference=payment.reference):
                 report(cancel_payment(payment), actor="alumno")
                 raise PaymentInProgress
         if payment.status == "succeeded":

@@ -51,7 +51,7 @@ def make_refund(
     for refund_id in ids:
         with suppress(AcademyError):
             settle_refund(refund_id, is_watched=True)
-    settle_followers(order_id)
+    refund_payments_after_plan_end(order_id)
     refunds = Refund.objects.filter(Q(pk__in=ids) | Q(follows__in=ids))
     return list(refunds.order_by("pk"))
 
@@ -78,7 +78,7 @@ def settle_refund(refund_id: int, *, is_watched: bool = False) -> None:
 def _carry_out(refund: Refund) -> str:
     """Find or create the refund at Stripe. Returns a Spanish reason if it is given up, else ""."""
     payment = refund.payment
-    if payment.is_transfer:
+    if payment.is_refunded_by_hand:
         record_by_hand(refund)
         return ""
     sync_refunds(payment)
@@ -94,7 +94,7 @@ def _carry_out(refund: Refund) -> str:
     return ""
 
 
-def settle_followers(order_id: int) -> None:
+def refund_payments_after_plan_end(order_id: int) -> None:
     """Make the refunds of payments that arrived after the end of their plan.
 
     Reconciliation settles those that get no answer.
@@ -119,7 +119,7 @@ def fetch_and_record_refunds(reference: str) -> bool:
     payment = recorded_payment(reference)
     has_changed = sync_refunds(payment)
     close_open_payments(payment.order_id or 0)
-    settle_followers(payment.order_id or 0)
+    refund_payments_after_plan_end(payment.order_id or 0)
     return has_changed
 
 
@@ -165,7 +165,7 @@ def settle_requested() -> tuple[int, int, int]:
         try:
             close_open_payments(order_id)
             settle_refund(refund.pk)
-            settle_followers(order_id)
+            refund_payments_after_plan_end(order_id)
             settled += 1
         except AcademyError:
             problems += 1

@@ -28,7 +28,7 @@ LOOK_BACK = timedelta(days=30)
 
 
 @dataclass
-class Returned:
+class MoneyBackCounts:
     """The counts of one run."""
 
     settled: int = 0
@@ -52,12 +52,12 @@ class Returned:
         return sentences
 
 
-def reconcile_returns() -> Returned:
+def reconcile_returns() -> MoneyBackCounts:
     """Settle requested refunds, then record refunds and disputes that no event reported.
 
     Safe to run at any time, also in parallel.
     """
-    counts = Returned()
+    counts = MoneyBackCounts()
     counts.settled, counts.problems, counts.errors = settle_requested()
     since = timezone.now() - LOOK_BACK
     try:
@@ -71,7 +71,9 @@ def reconcile_returns() -> Returned:
     return counts
 
 
-def _record_listed_refunds(counts: Returned, listed: list[tuple[str, ReportedRefund]]) -> None:
+def _record_listed_refunds(
+    counts: MoneyBackCounts, listed: list[tuple[str, ReportedRefund]]
+) -> None:
     """Look up the payments whose listed refunds are new to the shop or still pending."""
     unrecorded = [payment for payment, report in listed if is_unrecorded(report)]
     pending = Payment.objects.filter(refunds__status=Refund.Status.PENDING, order__isnull=False)
@@ -79,7 +81,9 @@ def _record_listed_refunds(counts: Returned, listed: list[tuple[str, ReportedRef
         counts.refunds += _run(counts, partial(fetch_and_record_refunds, reference))
 
 
-def _record_listed_disputes(counts: Returned, listed: list[tuple[str, ReportedDispute]]) -> None:
+def _record_listed_disputes(
+    counts: MoneyBackCounts, listed: list[tuple[str, ReportedDispute]]
+) -> None:
     for payment, report in listed:
         counts.disputes += _run(counts, partial(record_reported_dispute, payment, report))
     # Disputes opened before the period are looked up one by one until they are decided.
@@ -89,7 +93,7 @@ def _record_listed_disputes(counts: Returned, listed: list[tuple[str, ReportedDi
         counts.disputes += _run(counts, partial(fetch_and_record_dispute, reference))
 
 
-def _run(counts: Returned, record: Callable[[], bool]) -> bool:
+def _run(counts: MoneyBackCounts, record: Callable[[], bool]) -> bool:
     try:
         return record()
     except PaymentNotFound:

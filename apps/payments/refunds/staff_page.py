@@ -14,11 +14,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
 from apps.core.errors import AcademyError
-from apps.core.input_fields import EurosField
+from apps.core.input_fields import EurosField, RowsField
 from apps.core.money import format_euros, to_cents, to_euros
-from apps.core.staff.admin_log import log_about
-from apps.core.staff.fresh_password import fresh_password_required
-from apps.orders.ledger.lines import lines_left
+from apps.core.staff.admin_log import log_action
+from apps.core.staff.fresh_password import RepeatedAct, password_required_for
+from apps.orders.ledger.lines import OrderMoney, order_money
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Dispute, Order, OrderLine, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
@@ -32,21 +32,20 @@ class RefundForm(forms.Form):
     """The refund's form.
 
     The preview fills two hidden fields: `batch` is the idempotency key of the refund, and `seen` is
-    the refundable amount that the clerk saw.
+    the refundable amount that the clerk saw. An empty amount becomes what is left of the lines that
+    are ticked.
     """
 
+    # `payments/refund.html` draws the lines as a table.
+    lines = RowsField(queryset=OrderLine.objects.none(), required=False)
     amount = EurosField(
         label="Importe (€)",
         max_digits=8,
         decimal_places=2,
         min_value=to_euros(1),
-    )
-    lines = forms.ModelMultipleChoiceField(
-        label="Retirar el acceso a",
-        queryset=OrderLine.objects.none(),
         required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="Sin marcar ninguna, el acceso no cambia; con todo el importe se retira entero.",
+        help_text="Vacío, se devuelve lo que queda de lo marcado. Sin marcar nada es un importe "
+        "libre: nadie pierde el acceso, salvo que sea todo lo cobrado.",
     )
     cancels_plan = forms.BooleanField(label="Anular los plazos que quedan", required=False)
     reason = forms.CharField(
@@ -58,18 +57,48 @@ class RefundForm(forms.Form):
     batch = forms.CharField(max_length=80, required=False, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, order: Order, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, order: Order, money: OrderMoney, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.money = money
         lines: Any = self.fields["lines"]
-        lines.queryset = lines_left(order)
-        kept = lines_kept_open(order, lines.queryset)
-        if kept:
-            lines.label_from_instance = lambda line: (
-                f"{line} (la tiene también por otro pedido)" if line in kept else str(line)
-            )
-            lines.help_text += " Lo que tiene también por otro pedido sigue abierto."
+        lines.queryset = order.lines.filter(
+            pk__in=[row.line.pk for row in money.lines if not row.is_refunded]
+        )
+        self.kept = lines_kept_open(order, lines.queryset)
         if not order.instalments.exclude(status__in=INSTALMENT_SETTLED).exists():
             del self.fields["cancels_plan"]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if "amount" in self.errors or "lines" in self.errors or data["amount"] is not None:
+            return data
+        ticked = {line.pk for line in data["lines"]}
+        cents = sum(row.left for row in self.money.lines if row.line.pk in ticked)
+        if not ticked:
+            self.add_error("amount", "Marca lo que se devuelve, o escribe un importe.")
+        elif not cents:
+            self.add_error("amount", "De lo marcado no queda nada que devolver.")
+        else:
+            data["amount"] = to_euros(cents)
+            # The preview shows the form again as hidden fields: the amount is confirmed as seen.
+            sent: Any = self.data
+            shown_again = sent.copy()
+            shown_again["amount"] = self.fields["amount"].prepare_value(data["amount"])
+            self.data = shown_again
+        return data
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines as the table shows them: their money, and whether they are ticked."""
+        ticked = {str(pk) for pk in self["lines"].value() or ()}
+        return [
+            {
+                "money": row,
+                "is_ticked": str(row.line.pk) in ticked,
+                "is_kept": row.line in self.kept,
+            }
+            for row in self.money.lines
+        ]
 
     def refund_request(self) -> RefundRequest:
         data = self.cleaned_data
@@ -92,10 +121,11 @@ def refund_page(request: HttpRequest, order_id: int, *, context: dict[str, Any])
     return answer
 
 
-@fresh_password_required
+@password_required_for(RepeatedAct.REFUND)
 def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> HttpResponse:
     order = get_object_or_404(Order, pk=order_id)
     most = refundable_cents(order)
+    money = order_money(order)
     context = {
         **context,
         "title": f"Devolver dinero del pedido {order.pk}",
@@ -103,13 +133,15 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
         "opts": Order._meta,
         "most": format_euros(most),
         "left_today": format_euros(left_today_cents(request.user)),
-        "notices": _notices(order),
+        "notices": _notices(order, money),
         "preview": None,
     }
     if request.method != "POST":
-        form = RefundForm(order, initial={"amount": to_euros(most)})
+        # Lines are refunded after the money that was paid twice.
+        first = {"amount": to_euros(money.excess_left)} if money.excess_left else {}
+        form = RefundForm(order, money, initial=first)
         return _page(request, {**context, "form": form})
-    form = RefundForm(order, request.POST)
+    form = RefundForm(order, money, request.POST)
     if not form.is_valid():
         return _page(request, {**context, "form": form})
     confirmed = form.refund_request()
@@ -129,7 +161,7 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
         else:
             if not is_repeated:
                 amount = format_euros(confirmed.amount_cents)
-                log_about(request, order, f"Devolución de {amount} pedida: {confirmed.reason}")
+                log_action(request, order, f"Devolución de {amount} pedida: {confirmed.reason}")
             _show_outcomes(request, refunds)
             return redirect("admin:orders_order_change", order.pk)
     if form.is_valid() and "change" not in request.POST:
@@ -142,15 +174,20 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
     return _page(request, {**context, "form": form})
 
 
-def _notices(order: Order) -> list[str]:
-    """Why less than expected can be refunded: an unanswered refund, or a dispute."""
+def _notices(order: Order, money: OrderMoney) -> list[str]:
+    """What the clerk has to know first: money paid twice, an unanswered refund, or a dispute."""
     requested = Refund.objects.unanswered().filter(payment__order=order).order_by("pk")
     disputes = Dispute.objects.filter(payment__order=order, status__in=DISPUTE_HELD).order_by("pk")
-    return [
+    notices = []
+    if money.excess_left:
+        excess = format_euros(money.excess_left)
+        notices.append(f"Se cobraron {excess} de más. Se devuelven aparte, antes que las líneas.")
+    notices += [
         f"Ya está pedida una devolución de {format_euros(refund.amount_cents)} y Stripe aún no ha "
         "contestado. Se aclara sola en unos minutos: no la pidas otra vez."
         for refund in requested
-    ] + [_about_dispute(dispute) for dispute in disputes]
+    ]
+    return notices + [_about_dispute(dispute) for dispute in disputes]
 
 
 def _about_dispute(dispute: Dispute) -> str:

@@ -60,7 +60,7 @@ def payouts_since(moment: datetime | None) -> list[ReportedPayout]:
         return [_payout(row) for row in page.auto_paging_iter()]
 
 
-def references_in(payout: str) -> list[str]:
+def ids_of_payout_parts(payout: str) -> list[str]:
     """The ids of the movements that an automatic payout consists of. Raises ProviderError."""
     with provider_errors():
         page = client().v1.balance_transactions.list({"payout": payout, "limit": PAGE})

@@ -60,6 +60,9 @@ def read_event(body: bytes, signature: str) -> SignedEvent:
     the body, so that it is stored once like any other. A body that the database can't store as JSON
     is kept as text. Raises BadSignature for a wrong signature and for a body that is not JSON.
     """
+    if not signature.isascii():
+        # Stripe's library compares texts, which raises TypeError for other letters.
+        raise BadSignature(RefusedBecause.WRONG_SECRET)
     try:
         _verify(body.decode(), signature)
         sent = json.loads(body)

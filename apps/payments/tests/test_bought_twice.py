@@ -102,7 +102,7 @@ def test_refund_of_one_of_two_orders_says_to_staff_and_buyer_that_access_stays(
     clerk = make_clerk()
     client.force_login(clerk)
     page = reverse("admin:refund_order", args=[second.pk])
-    assert "(la tiene también por otro pedido)" in client.get(page).content.decode()
+    assert "La tiene también por otro pedido" in client.get(page).content.decode()
     seen = client.post(page, {"amount": "182,40", "reason": "Dos veces", "preview": "x"}).context
     assert seen["preview"][-2:] == [
         "Es todo lo cobrado: el pedido queda como devuelto.",

@@ -30,14 +30,14 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(breaker_module, "monotonic", clock)
     return clock
 
 
 @pytest.fixture
-def breaker(clock: Clock) -> CircuitBreaker:
+def breaker(clock):
     return CircuitBreaker(failures=3, open_seconds=15)
 
 
@@ -153,7 +153,7 @@ def test_calls_are_refused_at_once_while_no_slot_is_released(monkeypatch):
 
 
 @pytest.fixture
-def configure(sandbox: Any, settings: Any) -> Callable[..., None]:
+def configure(sandbox, settings):
     """Change limits and create Stripe's client again."""
 
     def apply(**changes: Any) -> None:

@@ -27,8 +27,7 @@ from apps.payments.card_testing import (
 from apps.payments.events.reconcile import reconcile
 from apps.students.models import Student
 from tests.helpers.completion import deliver, event_body
-from tests.helpers.devices import know_device
-from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.factories import checkout_body, know_device, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.plans import REFUSED_LATER, charge_on, give_card, link_of
 from tests.helpers.shop import DECLINED

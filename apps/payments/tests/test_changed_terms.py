@@ -11,9 +11,8 @@ from apps.leads.quote_links import signed_id
 from apps.leads.tests.payloads import budget
 from apps.orders.checkout import place as placing
 from apps.orders.models import Order, Payment
-from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.factories import checkout_body, make_subject, set_terms, whole
 from tests.helpers.shop import Api
-from tests.helpers.terms import set_terms
 
 pytestmark = pytest.mark.django_db
 OTHER = {

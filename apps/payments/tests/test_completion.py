@@ -1,4 +1,4 @@
-"""POST /api/complete-payment completes an order once its payment is confirmed."""
+"""POST /api/complete-payment completes an order once it is paid; late declines and receipts."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -15,11 +15,12 @@ from apps.orders.models import Instalment, Order, Payment
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import keep_customer
 from apps.payments import report
+from apps.payments.events.reconcile import reconcile
 from apps.pricing.payment_type import PaymentType
 from tests.helpers.completion import assert_paid_once
-from tests.helpers.factories import checkout_body, make_subject, whole
-from tests.helpers.shop import DECLINED
-from tests.helpers.terms import set_terms
+from tests.helpers.factories import checkout_body, make_subject, set_terms, whole
+from tests.helpers.plans import buy_in_instalments, charge_on
+from tools.stripe_sandbox.testing import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -76,30 +77,11 @@ def test_browser_sees_the_order_that_a_webhook_completed_meanwhile(
     assert (status, answer.get("status")) == (200, "paid")
 
 
-def test_unconfirmed_payment_does_not_complete_the_order(api, placed):
-    status, answer = api.post(
-        "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
-    )
-
-    assert (status, answer["code"]) == (409, "not_confirmed")
-    assert Order.objects.get().status == "cart"
-
-
 @pytest.mark.parametrize("reference", ["pi_unknown", "x", "free_none", "pi_1/../customers", "cs_ñ"])
 def test_unknown_payment_is_not_found(api, sandbox, reference):
     status, answer = api.post("complete-payment", {"payment_intent_id": reference})
 
     assert (status, answer["code"]) == (404, "not_found")
-
-
-def test_order_is_paid_with_another_card_after_a_decline(api, sandbox, placed):
-    assert sandbox.confirm(placed["client_secret"], DECLINED) == "card_declined"
-
-    sandbox.confirm(placed["client_secret"])
-    status, _ = api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
-
-    assert status == 200
-    assert_paid_once(placed["order_id"])
 
 
 def test_payment_of_an_expired_cart_is_recorded_and_flagged(api, sandbox, placed):
@@ -296,3 +278,113 @@ def test_keep_customer_returns_the_customer_that_was_stored_first(placed):
 
     assert keep_customer(order_id=placed["order_id"], customer="cus_slower") == first
     assert Order.objects.get().customer_reference == first
+
+
+def receipts(sandbox):
+    return sandbox.process.control("GET", "receipts")["receipts"]
+
+
+def test_stripe_sends_no_receipt_beside_the_shop_s_mail(api, sandbox, mode):
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    assert sandbox.pay(placed) == ""
+
+    assert receipts(sandbox) == []
+
+
+def test_automatic_charge_has_the_shop_s_mail_alone(api, sandbox):
+    buy_in_instalments(api, sandbox)
+    assert charge_on(20).charged == 1
+
+    assert receipts(sandbox) == []
+    assert Mail.objects.filter(template="instalment_paid").count() == 1
+
+
+def test_stripe_mails_the_receipt_of_each_payment_where_the_setting_says_so(
+    api, sandbox, settings, mode
+):
+    settings.STRIPE_RECEIPTS = True
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    sandbox.pay(placed)
+
+    assert [receipt["to"] for receipt in receipts(sandbox)] == ["bruno@example.com"]
+
+
+def test_stripe_mails_the_receipt_of_an_automatic_charge_instead_of_the_shop(
+    api, sandbox, settings
+):
+    settings.STRIPE_RECEIPTS = True
+    order = buy_in_instalments(api, sandbox)
+    assert charge_on(20).charged == 1
+
+    assert [receipt["to"] for receipt in receipts(sandbox)] == [order.email] * 2
+    assert not Mail.objects.filter(template="instalment_paid").exists()
+
+
+SLOW_DECLINE = "4000009990000013"
+
+
+@pytest.fixture
+def confirming(api, sandbox):
+    """A checkout whose payment the bank is still processing."""
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    sandbox.confirm(placed["client_secret"], SLOW_DECLINE)
+    reference = {"payment_intent_id": placed["payment_intent_id"]}
+    assert api.post("complete-payment", reference)[1]["status"] == "processing"
+    return placed
+
+
+def wait_for_decline(sandbox, placed):
+    reference = placed["payment_intent_id"]
+    wait_until(lambda: sandbox.payment(reference)["status"] == "requires_payment_method")
+
+
+def test_late_decline_mails_the_recovery_link_once(api, sandbox, confirming, work, audited):
+    wait_for_decline(sandbox, confirming)
+    reconcile()
+    reconcile()
+    status, answer = api.post(
+        "complete-payment", {"payment_intent_id": confirming["payment_intent_id"]}
+    )
+    work()
+
+    assert (status, answer["code"]) == (409, "not_confirmed")
+    mail = Mail.objects.get(template="payment_declined")
+    assert mail.status == "sent"
+    order = Order.objects.get()
+    assert order.status == "cart"
+    assert order.events.filter(kind="payment_declined").count() == 1
+
+
+def test_declined_order_can_be_recovered_and_paid_with_another_card(
+    api, sandbox, confirming, audited
+):
+    own = {"order": confirming["order_id"], "token": confirming["token"]}
+    assert api.get("orders/recover", **own)[1]["bank"] == "confirming"
+    wait_for_decline(sandbox, confirming)
+    reconcile()
+
+    status, recovered = api.get("orders/recover", **own)
+    assert (status, recovered["bank"]) == (200, "declined")
+    again = api.checkout(
+        checkout_body(
+            whole(Order.objects.get().lines.get().subject),
+            total="182.40",
+            recovery_order_id=own["order"],
+            token=own["token"],
+        )
+    )
+    sandbox.confirm(again["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": again["payment_intent_id"]})
+    assert Order.objects.get().status == "paid"
+
+
+def test_mail_about_a_decline_is_dropped_when_the_order_is_paid_meanwhile(
+    api, sandbox, confirming, work
+):
+    wait_for_decline(sandbox, confirming)
+    reconcile()
+    sandbox.confirm(confirming["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": confirming["payment_intent_id"]})
+    work()
+
+    assert Mail.objects.get(template="payment_declined").status != "sent"

@@ -8,8 +8,7 @@ from django.utils import timezone
 from apps.payments.card_testing import BY_VISITOR, count_refused_cards
 from apps.payments.crowds import CROWD
 from apps.payments.stripe.failed_charges import Refusal
-from tests.helpers.devices import know_device
-from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.factories import checkout_body, know_device, make_subject, whole
 
 pytestmark = pytest.mark.django_db
 CAMPUS = "10.7.0.1"

@@ -19,8 +19,7 @@ from apps.payments.events.reconcile import reconcile
 from apps.payments.report import report
 from apps.payments.stripe.intents import PaymentIds, retrieve_payment
 from apps.students.services import find_or_create_student
-from tests.helpers.devices import know_device
-from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.factories import checkout_body, know_device, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
 from tools.stripe_sandbox.testing import wait_until
 
@@ -29,7 +28,7 @@ WITH_CODE = PRICE - 15
 
 
 @pytest.fixture
-def friend_code(db: None) -> Any:
+def friend_code(db):
     owner = find_or_create_student(email="ana@example.com", phone="+34600111111")
     return make_promo(
         "AMIGO-ANA22222", kind="FIJO", value="15", is_referral_code=True, student=owner

@@ -4,17 +4,19 @@ import time
 from datetime import timedelta
 
 import pytest
-import stripe
 import time_machine
 from django.core.management import call_command
 from django.utils import timezone
 
 from apps.orders.models import Order, Payment, PromoUse
-from apps.payments.stripe.client import client
-from tests.helpers.completion import assert_paid_once
+from tests.helpers.completion import (
+    again,
+    assert_paid_once,
+    expire_at_provider,
+    open_sessions,
+    reference_of,
+)
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
-from tests.helpers.faults import FAULTS
-from tests.helpers.hosted import again, expire_at_provider, open_sessions, reference_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("hosted")]
 
@@ -90,16 +92,6 @@ def test_session_with_less_than_10_minutes_left_is_replaced(api, sandbox):
     assert PromoUse.objects.filter(status="reserved").count() == 1
 
 
-def test_repeated_checkout_adopts_a_session_that_was_not_stored(api, sandbox):
-    body = checkout_body(whole(make_subject()), total="182.40")
-    first = api.checkout(body)
-    Payment.objects.all().delete()
-    second = api.checkout(again(first, body))
-
-    assert second["session_id"] == first["session_id"]
-    assert open_sessions(sandbox) == [first["session_id"]]
-
-
 @pytest.mark.parametrize(("before", "after"), [("embedded", "hosted"), ("hosted", "embedded")])
 @pytest.mark.parametrize("answer_was_lost", [False, True])
 def test_open_payment_is_replaced_after_the_checkout_mode_changed(
@@ -123,43 +115,6 @@ def test_open_payment_is_replaced_after_the_checkout_mode_changed(
         assert sandbox.session(first["session_id"])["status"] == "expired"
     else:
         assert sandbox.payment(first["payment_intent_id"])["status"] == "canceled"
-
-
-def test_checkout_opens_a_new_session_if_stripe_does_not_know_the_old_one(api, sandbox):
-    body = checkout_body(whole(make_subject()), total="182.40")
-    first = api.checkout(body)
-    sandbox.forget_everything()
-    second = api.checkout(again(first, body))
-
-    assert second["session_id"] != first["session_id"]
-    assert open_sessions(sandbox) == [second["session_id"]]
-
-
-@pytest.mark.parametrize("call", ["POST /v1/coupons", "POST /v1/checkout/sessions"])
-@pytest.mark.parametrize(
-    "name", ["timed out before the work", "timed out after the work", "500 after the work", "html"]
-)
-def test_checkout_after_a_failed_call_opens_one_session_and_charges_once(
-    api, sandbox, settings, monkeypatch, call, name
-):
-    settings.STRIPE_TIMEOUT = 1
-    monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
-    client.cache_clear()
-    sandbox.process.fault(calls=call, caller="server", **FAULTS[name])
-    body = checkout_body(whole(make_subject()), total="182.40")
-
-    status, refused = api.post("process-checkout", body)
-    assert (status, refused["code"]) == (502, "provider_error")
-    # Stripe's library does not retry after an HTML answer: the second fault hits the next try.
-    tries = (api.post("process-checkout", again(refused, body)) for _ in range(2))
-    placed = next(answer for status, answer in tries if status == 200)
-    sandbox.pay(placed)
-    api.post("complete-payment", reference_of(placed))
-
-    assert_paid_once(refused["order_id"])
-    assert Order.objects.count() == 1
-    assert sandbox.process.control("GET", "state")["charges"] == {"succeeded": 1}
-    assert open_sessions(sandbox) == []
 
 
 def test_promo_code_stays_reserved_until_the_session_expires_at_stripe(api, sandbox):

@@ -6,9 +6,15 @@ from django.core.management import call_command
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
 from apps.orders.models import Order, Payment, PromoUse
-from tests.helpers.completion import assert_paid_once, deliver, event_body
+from tests.helpers.completion import (
+    again,
+    assert_paid_once,
+    deliver,
+    event_body,
+    expire_at_provider,
+    reference_of,
+)
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
-from tests.helpers.hosted import again, expire_at_provider, reference_of
 from tests.helpers.shop import DECLINED
 from tools.stripe_sandbox.testing import wait_until
 

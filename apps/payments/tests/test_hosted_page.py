@@ -12,10 +12,16 @@ from apps.payments.stripe.keys import StoredKeys
 from apps.payments.stripe.paid_contents import PaidContents
 from apps.payments.stripe.sessions import HostedCart, HostedLine, create_session
 from apps.pricing.rules import CampaignTerms
-from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
-from tests.helpers.hosted import reference_of
+from tests.helpers.completion import reference_of
+from tests.helpers.factories import (
+    checkout_body,
+    make_promo,
+    make_subject,
+    set_terms,
+    single,
+    whole,
+)
 from tests.helpers.plans import charges
-from tests.helpers.terms import set_terms
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("hosted")]
 
@@ -189,7 +195,7 @@ def test_free_order_has_no_session(api, sandbox):
 
 def test_page_shows_list_prices_and_discount_during_a_campaign(api, sandbox, monkeypatch):
     terms = CampaignTerms("Agosto", 20, True, True, True, date(2026, 8, 31))
-    monkeypatch.setattr("apps.orders.offer.offer.campaign_today", lambda: terms)
+    monkeypatch.setattr("apps.orders.offer.offer.campaigns_today", lambda: (terms,))
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
 
     session = sandbox.session(placed["session_id"])

@@ -35,7 +35,7 @@ CANCEL = "POST /v1/payment_intents/*/cancel"
 
 
 @pytest.fixture
-def plan(api, sandbox) -> Order:
+def plan(api, sandbox):
     """A plan whose second instalment is due today, by the real clock that processes have."""
     return due_plan(api, sandbox)
 

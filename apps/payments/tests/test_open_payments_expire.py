@@ -14,18 +14,18 @@ from apps.orders.models import Order, Payment
 from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
-from tests.helpers.shop import Api, Sandbox
+from tests.helpers.shop import Sandbox
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def subject(db: None) -> Subject:
+def subject(db):
     return make_subject()
 
 
 @pytest.fixture
-def placed(api: Api, sandbox: Sandbox, subject: Subject) -> dict[str, Any]:
+def placed(api, sandbox, subject):
     return api.checkout(checkout_body(whole(subject), total="182.40"))
 
 

@@ -6,8 +6,6 @@ from decimal import Decimal
 
 import pytest
 from django.http import HttpResponse
-from django.test import Client
-from pytest_django.fixtures import Settings
 
 from apps.core.models import SiteSettings
 from apps.orders.models import Order, OrderLine, Payment
@@ -35,9 +33,7 @@ def island_props(response: HttpResponse, name: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("path", PRIVATE_PAGES)
-def test_page_with_an_order_reference_is_not_cached_indexed_or_sent_as_referrer(
-    client: Client, path: str
-) -> None:
+def test_page_with_an_order_reference_is_not_cached_indexed_or_sent_as_referrer(client, path):
     response = client.get(path)
     assert response.status_code == 200
     assert response["Cache-Control"] == "no-store"
@@ -49,23 +45,19 @@ def test_page_with_an_order_reference_is_not_cached_indexed_or_sent_as_referrer(
 
 
 @pytest.mark.parametrize("path", ["/success", "/cancel", "/complete-payment"])
-def test_pages_refuse_post(client: Client, path: str) -> None:
+def test_pages_refuse_post(client, path):
     assert client.post(path).status_code == 405
 
 
 @pytest.mark.parametrize("query", ["", "?session_id=&payment_intent_id=", "?payment_intent=pi_1"])
-def test_success_page_without_a_reference_redirects_to_the_home_page(
-    client: Client, query: str
-) -> None:
+def test_success_page_without_a_reference_redirects_to_the_home_page(client, query):
     response = client.get(f"/success{query}")
     assert response.status_code == 302
     assert response["Location"] == "/"
     assert response["Cache-Control"] == "no-store"
 
 
-def test_success_page_passes_the_reference_and_the_classroom_to_its_island(
-    client: Client, settings: Settings
-) -> None:
+def test_success_page_passes_the_reference_and_the_classroom_to_its_island(client, settings):
     settings.PORTAL_URL = "https://aula.example/"
     settings.PORTAL_PROFILE_URL = "https://aula.example/perfil"
     response = client.get(
@@ -99,9 +91,7 @@ def test_success_page_passes_the_reference_and_the_classroom_to_its_island(
     ("changes", "offered"),
     [({}, True), ({"STRIPE_WALLETS": False}, False), ({"STRIPE_CHECKOUT": "hosted"}, False)],
 )
-def test_wallets_are_offered_above_the_card_form_only(
-    client: Client, settings: Settings, changes: dict[str, bool | str], offered: bool
-) -> None:
+def test_wallets_are_offered_above_the_card_form_only(client, settings, changes, offered):
     for name, value in changes.items():
         setattr(settings, name, value)
 
@@ -110,20 +100,20 @@ def test_wallets_are_offered_above_the_card_form_only(
     assert props["academy"]["wallets"] is offered
 
 
-def test_success_page_accepts_the_session_of_a_hosted_checkout(client: Client) -> None:
+def test_success_page_accepts_the_session_of_a_hosted_checkout(client):
     props = island_props(client.get("/success?session_id=cs_1"), "success")
     assert props["session_id"] == "cs_1"
     assert props["payment_intent_id"] == ""
 
 
-def test_reference_is_escaped_in_the_page(client: Client) -> None:
+def test_reference_is_escaped_in_the_page(client):
     evil = "</script><script>alert(1)</script>"
     response = client.get("/success", {"payment_intent_id": evil})
     assert "<script>alert" not in response.content.decode()
     assert island_props(response, "success")["payment_intent_id"] == evil
 
 
-def test_cancel_page_says_that_nothing_was_charged_and_links_onward(client: Client) -> None:
+def test_cancel_page_says_that_nothing_was_charged_and_links_onward(client):
     html = client.get("/cancel").content.decode()
     contact = SiteSettings.current()
     assert "<h1>Pago cancelado</h1>" in html
@@ -137,20 +127,18 @@ def test_cancel_page_says_that_nothing_was_charged_and_links_onward(client: Clie
     assert "Recuperar mi carrito" not in html
 
 
-def test_cancel_page_links_to_the_cart_of_its_order(client: Client) -> None:
+def test_cancel_page_links_to_the_cart_of_its_order(client):
     html = client.get("/cancel?order=12&token=a%26b").content.decode()
     link = "/complete-payment?order=12&amp;token=a%26b"
     assert re.search(rf'href="{re.escape(link)}">Recuperar mi carrito</a>', html)
 
 
 @pytest.mark.parametrize("query", ["?order=12", "?token=llave", "?order=&token="])
-def test_cancel_page_omits_the_link_of_an_order_that_cannot_be_recovered(
-    client: Client, query: str
-) -> None:
+def test_cancel_page_omits_the_link_of_an_order_that_cannot_be_recovered(client, query):
     assert "Recuperar mi carrito" not in client.get(f"/cancel{query}").content.decode()
 
 
-def test_recovery_page_passes_the_link_and_current_prices_to_its_island(client: Client) -> None:
+def test_recovery_page_passes_the_link_and_current_prices_to_its_island(client):
     response = client.get("/complete-payment?order=12&token=llave")
     props = island_props(response, "recovery")
     assert props["order"] == "12"
@@ -160,15 +148,13 @@ def test_recovery_page_passes_the_link_and_current_prices_to_its_island(client: 
     assert "Cargando tu matrícula..." in response.content.decode()
 
 
-def test_recovery_page_without_a_link_renders_its_island(
-    client: Client,
-) -> None:
+def test_recovery_page_without_a_link_renders_its_island(client):
     props = island_props(client.get("/complete-payment"), "recovery")
     assert props["order"] == ""
     assert props["token"] == ""
 
 
-def test_success_page_names_the_lines_and_the_plan_of_the_order(client: Client) -> None:
+def test_success_page_names_the_lines_and_the_plan_of_the_order(client):
     subject = make_subject("Cálculo", "200.00")
     student = Student.objects.create(email="ana@example.com")
     order = Order.objects.create(

@@ -1,7 +1,9 @@
 """Concurrent checkouts, payments and expiries, with threads on PostgreSQL."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import partial
 from itertools import count
 from typing import Any
@@ -21,9 +23,9 @@ from apps.payments.events.handlers import handle
 from apps.payments.events.reconcile import reconcile
 from apps.payments.models import ProviderEvent
 from apps.pricing.models import PromoCode
-from tests.helpers.completion import deliver, event_body
+from apps.students.services import find_or_create_student
+from tests.helpers.completion import again, deliver, event_body, open_at_provider, reference_of
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
-from tests.helpers.hosted import open_sessions
 from tests.helpers.parallel import in_parallel
 from tests.helpers.shop import DECLINED, Api
 
@@ -94,28 +96,21 @@ def test_30_concurrent_reports_of_one_payment_complete_the_order_once(api, sandb
     }
 
 
-def test_20_concurrent_checkouts_of_one_order_open_one_payment(api, sandbox):
+def test_20_concurrent_checkouts_of_one_order_open_one_payment(api, sandbox, mode):
     body = checkout_body(whole(make_subject()), total="182.40")
-    first = api.checkout({**body, "save_for_later": True})
-    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
+    repeated = again(api.checkout({**body, "save_for_later": True}), body)
 
-    answers = in_parallel(lambda: Api().post("process-checkout", again), 20)
+    answers = in_parallel(lambda: Api().post("process-checkout", repeated), 20)
 
     assert {status for status, _ in answers} <= {200, 409}
-    assert len({a["payment_intent_id"] for status, a in answers if status == 200}) == 1
-    assert Payment.objects.filter(status="open").count() == 1
-    open_there = [
-        payment
-        for payment in sandbox.payments(Order.objects.get().customer_reference)
-        if payment["status"] != "canceled"
-    ]
-    assert len(open_there) == 1
+    named = {name for status, a in answers if status == 200 for name in reference_of(a).values()}
+    assert open_at_provider(sandbox, mode) == list(named)
+    assert Payment.objects.get(status="open").reference in named
 
 
-def test_concurrent_checkouts_of_different_carts_leave_one_open_payment(api, sandbox):
+def test_concurrent_checkouts_of_different_carts_leave_one_open_payment(api, sandbox, mode):
     subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
-    first = api.checkout(checkout_body(whole(subjects[0]), total="182.40", save_for_later=True))
-
+    first = api.checkout(checkout_body(whole(subjects[0]), total="182.40"))
     numbers = count()
 
     def tab() -> int:
@@ -133,8 +128,10 @@ def test_concurrent_checkouts_of_different_carts_leave_one_open_payment(api, san
 
     assert set(in_parallel(tab, 6)) <= {200, 409}
 
-    payments = sandbox.payments(Order.objects.get().customer_reference)
-    assert len([p for p in payments if p["status"] != "canceled"]) <= 1
+    open_there = open_at_provider(sandbox, mode)
+    assert len(open_there) <= 1
+    stored = Payment.objects.filter(status="open").values_list("reference", flat=True)
+    assert list(stored) == open_there
     assert Order.objects.get().lines.count() == 1
 
 
@@ -189,46 +186,6 @@ def assert_bought_once() -> None:
         ("classroom_access", "sent"): 1,
         ("referral_code", "sent"): 1,
     }
-
-
-def test_20_concurrent_checkouts_open_one_hosted_page(api, sandbox, hosted):
-    body = checkout_body(whole(make_subject()), total="182.40")
-    first = api.checkout({**body, "save_for_later": True})
-    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
-
-    answers = in_parallel(lambda: Api().post("process-checkout", again), 20)
-
-    assert {status for status, _ in answers} <= {200, 409}
-    urls = {answer["session_id"] for status, answer in answers if status == 200}
-    assert open_sessions(sandbox) == list(urls)
-    assert Payment.objects.get(status="open").reference in urls
-
-
-def test_concurrent_checkouts_of_different_carts_leave_one_open_hosted_page(api, sandbox, hosted):
-    subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
-    first = api.checkout(checkout_body(whole(subjects[0]), total="182.40"))
-    numbers = count()
-
-    def tab() -> int:
-        number = next(numbers)
-        return Api().post(
-            "process-checkout",
-            checkout_body(
-                whole(subjects[number]),
-                total="182.40",
-                recovery_order_id=first["order_id"],
-                token=first["token"],
-            ),
-            REMOTE_ADDR=f"10.0.0.{number}",
-        )[0]
-
-    assert set(in_parallel(tab, 6)) <= {200, 409}
-
-    assert len(open_sessions(sandbox)) <= 1
-    assert list(Payment.objects.filter(status="open").values_list("reference", flat=True)) == (
-        open_sessions(sandbox)
-    )
-    assert Order.objects.get().lines.count() == 1
 
 
 def test_concurrent_webhook_return_and_reconciliation_complete_the_order_once(
@@ -339,3 +296,103 @@ def test_refused_cards_reported_by_all_sides_at_once_count_once(sandbox, api):
     assert (order.refused_cards, order.events.filter(kind="card_refused").count()) == (3, 3)
     counted = RateCount.objects.filter(slot__startswith="refused-cards-buyer:")
     assert sum(counted.values_list("times", flat=True)) == 3
+
+
+PAIRS = 10
+
+
+def checkout_twice(body: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    numbers = count()
+    return in_parallel(
+        lambda: Api().post("process-checkout", body, REMOTE_ADDR=f"10.0.1.{next(numbers)}"), 2
+    )
+
+
+@pytest.fixture
+def free_body():
+    make_promo("GRATIS100", value="100")
+    return checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100")
+
+
+def test_double_click_on_a_free_checkout_completes_one_order_with_equal_answers(sandbox, free_body):
+    for number in range(PAIRS):
+        body = {**free_body, "email": f"b{number}@example.com", "phone": f"+3460012{number:04}"}
+        answers = checkout_twice({**body, "order_key": str(uuid4())})
+        assert [status for status, _ in answers] == [200, 200], answers
+        assert answers[0][1]["payment_intent_id"] == answers[1][1]["payment_intent_id"]
+    assert Order.objects.filter(status="paid").count() == PAIRS
+    assert Payment.objects.count() == PAIRS
+
+
+def test_two_tabs_with_the_same_free_cart_both_complete(sandbox, free_body):
+    for number in range(PAIRS):
+        body = {**free_body, "email": f"c{number}@example.com", "phone": f"+3460013{number:04}"}
+        answers = checkout_twice(body)
+        assert [status for status, _ in answers] == [200, 200], answers
+        assert all(answer["completed"] for _, answer in answers)
+
+
+def test_double_click_on_a_saved_cart_that_became_free_completes_it_once(sandbox, free_body):
+    for number in range(PAIRS):
+        body = {**free_body, "email": f"d{number}@example.com", "phone": f"+3460014{number:04}"}
+        saved = Api().checkout({**body, "save_for_later": True})
+        own = {"recovery_order_id": saved["order_id"], "token": saved["token"]}
+        answers = checkout_twice({**body, **own})
+        assert [status for status, _ in answers] == [200, 200], answers
+        assert answers[0][1]["payment_intent_id"] == answers[1][1]["payment_intent_id"]
+
+
+CARTS = 5
+ROUNDS = int(os.environ.get("FRIEND_CODE_ROUNDS", "3"))
+WITH_CODE = Decimal("167.40")  # 192 € less 5 % for one payment, less 15 €
+
+
+@pytest.fixture
+def codes():
+    """The friend codes of two students."""
+    texts = []
+    for number, name in enumerate(("ana", "clara")):
+        owner = find_or_create_student(email=f"{name}@example.com", phone=f"+3460011111{number}")
+        code = f"AMIGO-{name.upper()}2222"
+        make_promo(code, kind="FIJO", value="15", is_referral_code=True, student=owner)
+        texts.append(code)
+    return texts
+
+
+@pytest.mark.parametrize("two_codes", [False, True], ids=["one code", "codes of two friends"])
+def test_five_carts_at_once_with_a_friend_code_leave_one_payment_with_its_discount(
+    sandbox, audited, codes, two_codes
+):
+    subjects = [make_subject(f"Asignatura {number}") for number in range(CARTS)]
+    for turn in range(ROUNDS):
+        buyer = {"email": f"bruno{turn}@example.com", "phone": f"+346002{turn:05}"}
+        numbers = count()
+
+        def check_out(turn=turn, numbers=numbers, buyer=buyer) -> dict[str, Any]:
+            number = next(numbers)
+            body = checkout_body(
+                whole(subjects[number]),
+                total=WITH_CODE,
+                promo_code=codes[number % 2 if two_codes else 0],
+                **buyer,
+            )
+            address = f"10.{turn}.0.{number}"
+            status, answer = Api().post("process-checkout", body, REMOTE_ADDR=address)
+            assert status in (200, 409), answer
+            return answer
+
+        answers = in_parallel(check_out, CARTS)
+        assert not [answer for answer in answers if isinstance(answer, Exception)], answers
+        waiting = Payment.objects.open().filter(order__email=buyer["email"])
+        assert waiting.count() == 1, turn
+        reserved = PromoUse.objects.get(order__email=buyer["email"], status="reserved")
+        assert reserved.order_id == waiting.get().order_id
+
+        secrets = [answer["client_secret"] for answer in answers if "client_secret" in answer]
+        refused = [sandbox.confirm(secret) for secret in secrets]
+        assert refused.count("") == 1, (turn, refused)
+        reconcile()
+        paid = Order.objects.get(email=buyer["email"], status="paid")
+        assert (paid.total_amount, paid.flag) == (WITH_CODE, "")
+        assert not waiting.all().exists()
+    assert not Mail.objects.filter(template="staff_attention").exists()

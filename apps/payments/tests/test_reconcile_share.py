@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def three_open_payments(api: Any, sandbox: Any) -> list[str]:
+def three_open_payments(api, sandbox):
     """The references of three orders' open payments, the oldest first."""
     subject = make_subject()
     return [
@@ -31,7 +31,7 @@ def three_open_payments(api: Any, sandbox: Any) -> list[str]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked(monkeypatch):
     """The payments that Stripe is asked about, as if each answer took ten seconds."""
     asked: list[str] = []
     retrieve = module.retrieve_payment

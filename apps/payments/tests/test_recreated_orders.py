@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
-from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.recreate import LostOrder, recreate_order
 from apps.orders.models import Order, Payment
 from apps.orders.offer.cart import CartLine
 from apps.orders.privacy import delete_orders
 from apps.payments.audit import audit
 from apps.payments.stripe.client import client as stripe_client
+from tests.helpers.admin import confirm_password
 from tests.helpers.factories import ANA, make_subject
 from tests.helpers.parallel import in_the_same_instant
 from tests.helpers.plans import buy_in_instalments
@@ -39,9 +39,7 @@ def lose_orders():
 def carla(client):
     clerk = make_clerk()
     client.force_login(clerk)
-    session = client.session
-    session[GIVEN_AT] = timezone.now().isoformat()
-    session.save()
+    confirm_password(client)
     return clerk
 
 
@@ -144,8 +142,10 @@ def test_second_click_that_waited_for_the_first_gets_the_same_order():
         total_cents=182_40,
     )
 
+    clerk = make_clerk()
+
     def make():
-        return recreate_order(lost, actor="carla")
+        return recreate_order(lost, user=clerk)
 
     first, second = in_the_same_instant(make, make)
     assert first == second == Order.objects.get()

@@ -10,7 +10,10 @@ from apps.core.models import Mail
 from apps.orders.models import Payment, Refund
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.request import RefundRefused
-from apps.orders.refunds.sent_back_by_bank import refunds_sent_back_by_bank, settle_outside
+from apps.orders.refunds.sent_back_by_bank import (
+    record_paid_by_other_means,
+    refunds_sent_back_by_bank,
+)
 from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe import refunds as stripe_returns
 from tests.helpers.refunds import buy, refund, refunded_at_provider
@@ -189,11 +192,11 @@ def test_refund_returned_by_the_bank_is_flagged_and_can_be_repeated(sandbox, ord
 
 def test_refund_settled_outside_stripe_is_not_repeated(sandbox, order, clerk):
     [made] = refund(order, clerk)
-    assert settle_outside([made.pk], actor="carla") == 0
+    assert record_paid_by_other_means([made.pk], actor="carla") == 0
     sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
     reconcile_returns()
 
-    assert settle_outside([made.pk], actor="carla") == 1
+    assert record_paid_by_other_means([made.pk], actor="carla") == 1
 
     assert not refunds_sent_back_by_bank().exists()
     assert refundable_cents(order) == 0

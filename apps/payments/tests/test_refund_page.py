@@ -6,8 +6,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from apps.classroom.models import Enrolment
 from apps.core.models import StaffAction
 from apps.orders.models import Dispute, Payment, Refund
+from tests.helpers.admin import make_staff
+from tests.helpers.factories import make_subject
 from tests.helpers.refunds import buy, make_clerk
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +53,7 @@ def test_order_page_links_to_the_refund_page_with_the_refundable_amount(client, 
 
     shown = read(client.get(page(order)))
     assert "se pueden devolver 182,40 €" in shown
-    assert 'value="182,40"' in shown
+    assert '<td data-label="Queda">182,40 €</td>' in shown
     assert "Hoy te quedan 1000,00 €" in shown
 
 
@@ -63,7 +66,7 @@ def test_order_page_names_the_states_in_its_history_in_spanish(client, order):
 
 
 @pytest.mark.usefixtures("carla")
-def test_order_page_says_how_a_flag_is_settled(client, order):
+def test_order_page_offers_to_settle_its_flag(client, order):
     address = reverse("admin:orders_order_change", args=[order.pk])
     assert "Dar por atendido el aviso" not in read(client.get(address))
     order.flag = "Pagado dos veces"
@@ -71,7 +74,11 @@ def test_order_page_says_how_a_flag_is_settled(client, order):
 
     shown = read(client.get(address))
 
-    assert "Cuando esté resuelto, márcalo en la lista de pedidos" in shown
+    assert "Pagado dos veces" in shown
+    assert "Dar por atendido el aviso" in shown
+    press = {"action": "attended", "_selected_action": order.pk}
+    client.post(reverse("admin:orders_order_changelist"), press)
+    assert "Dar por atendido el aviso" not in read(client.get(address))
 
 
 @pytest.mark.usefixtures("carla")
@@ -90,7 +97,7 @@ def test_preview_changes_nothing_and_confirmation_refunds(client, order):
     assert "Devueltos 10,00 €." in read(answers[0])
     order.refresh_from_db()
     assert order.status == "partially_refunded"
-    logged = StaffAction.objects.get()
+    logged = StaffAction.objects.exclude(kind="read").get()
     assert (logged.actor_name, logged.about, logged.object_id) == (
         "carla", "orders.order", str(order.pk),
     )  # fmt: skip
@@ -117,6 +124,70 @@ def test_confirmation_without_a_preview_shows_the_preview(client, order):
 )
 def test_invalid_amount_is_refused_with_an_explanation(client, order, changes, message):
     shown = read(client.post(page(order), form(**changes)))
+
+    assert message in shown
+    assert "Vas a devolver" not in shown
+
+
+@pytest.fixture
+def two_lines(api, sandbox, work):
+    """Two subjects of 192 € with all discounts at 349.80 €: 174.90 € each. Their access is open."""
+    order = buy(api, sandbox, make_subject("Micro"), make_subject("Macro"), total="349.80")
+    work()
+    return order
+
+
+@pytest.mark.usefixtures("carla")
+def test_ticked_line_is_refunded_with_what_was_paid_for_it(client, two_lines, work):
+    kept, returned = two_lines.lines.all()
+    data = form(amount="", lines=[returned.pk])
+
+    shown = client.post(page(two_lines), data)
+    assert Enrolment.objects.count() == 2
+    assert "Vas a devolver 174,90 €" in read(shown)
+    assert "Se retira el acceso a: Macro." in read(shown)
+    assert 'name="amount" value="174,90"' in read(shown)
+    client.post(page(two_lines), data | {"amount": "174,90"} | hidden(shown))
+    work()
+
+    assert str(Refund.objects.get().amount) == "174.90"
+    assert list(Enrolment.objects.values_list("subject", flat=True)) == [kept.subject_id]
+    again = read(client.get(page(two_lines)))
+    assert f'name="lines" value="{returned.pk}"' not in again
+    assert f'name="lines" value="{kept.pk}"' in again
+    assert "Devuelta" in again
+    twice = read(client.post(page(two_lines), data))
+    assert "Vas a devolver" not in twice
+    assert Refund.objects.count() == 1
+
+
+@pytest.mark.usefixtures("carla")
+def test_free_amount_takes_no_access(client, two_lines, work):
+    shown = client.post(page(two_lines), form(amount="30,01"))
+    assert "El acceso al aula no cambia." in read(shown)
+    client.post(page(two_lines), form(amount="30,01") | hidden(shown))
+    work()
+
+    assert Enrolment.objects.count() == 2
+    # It is taken from both lines, to the cent.
+    again = read(client.get(page(two_lines)))
+    assert '<td data-label="Queda">159,89 €</td>' in again
+    assert '<td data-label="Queda">159,90 €</td>' in again
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize(
+    ("amount", "ticks", "message"),
+    [
+        ("", False, "Marca lo que se devuelve, o escribe un importe."),
+        ("174,91", True, "De lo marcado se pueden devolver 174,90 €."),
+    ],
+)
+def test_refund_of_lines_is_bounded_by_what_was_paid_for_them(
+    client, two_lines, amount, ticks, message
+):
+    lines = [two_lines.lines.last().pk] if ticks else []
+    shown = read(client.post(page(two_lines), form(amount=amount, lines=lines)))
 
     assert message in shown
     assert "Vas a devolver" not in shown
@@ -187,9 +258,7 @@ def test_form_says_why_a_disputed_payment_cannot_be_refunded(client, order, stat
 
 
 def test_refund_button_and_page_require_the_permission(client, order):
-    user = get_user_model().objects.create_user("eva", password="clave-de-eva", is_staff=True)
-    user.user_permissions.add(*Permission.objects.filter(codename="view_order"))
-    client.force_login(user)
+    user = make_staff("eva", "view_order", client=client)
 
     order_page = reverse("admin:orders_order_change", args=[order.pk])
     assert page(order) not in read(client.get(order_page))

@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
 from apps.orders.models import Refund
-from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
+from apps.orders.plan.by_hand import begin_by_hand, store_opened_payment
 from apps.orders.plan.charging import charge_again
 from apps.orders.plan.notices import charges_to_announce
 from apps.payments.events.reconcile import reconcile
@@ -20,9 +20,9 @@ from tests.helpers.plans import buy_in_instalments, charge_on, charges, day, lin
 from tests.helpers.refunds import refund, refunded_at_provider
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("audited")]
-WHOLE = pytest.param({}, id="whole")
-ENDS_PLAN = pytest.param({"cents": 500, "cancels_plan": True}, id="ends-plan")
-both_ends = pytest.mark.parametrize("confirmed", [WHOLE, ENDS_PLAN])
+# A plan ends by a whole refund or by one that cancels it; both are the same from there on.
+CANCELS = {"cents": 500, "cancels_plan": True}
+both_ends = pytest.mark.parametrize("confirmed", [{}, CANCELS], ids=["whole", "plan"])
 
 
 @pytest.fixture
@@ -72,8 +72,9 @@ def refund_on(number, plan, clerk, confirmed, *, hours=0.0):
         return refund(plan, clerk, **confirmed)
 
 
-@both_ends
-@pytest.mark.parametrize("do", ["timeout_before", "timeout_after"])
+@pytest.mark.parametrize(
+    ("confirmed", "do"), [({}, "timeout_before"), (CANCELS, "timeout_after")], ids=["whole", "plan"]
+)
 def test_no_instalment_is_charged_while_the_refund_has_no_answer(
     sandbox, plan, clerk, outage, confirmed, do
 ):
@@ -88,12 +89,9 @@ def test_no_instalment_is_charged_while_the_refund_has_no_answer(
     assert_over(sandbox, plan, confirmed)
 
 
-@both_ends
-def test_student_cannot_pay_while_the_refund_has_no_answer(
-    api, sandbox, plan, clerk, outage, confirmed
-):
+def test_student_cannot_pay_while_the_refund_has_no_answer(api, sandbox, plan, clerk, outage):
     with outage():
-        refund_on(20, plan, clerk, confirmed)
+        refund_on(20, plan, clerk, CANCELS)
     with time_machine.travel(day(20, hours=1)):
         status, answer = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
         _, shown = api.get("instalments", **link_of(plan))
@@ -102,31 +100,29 @@ def test_student_cannot_pay_while_the_refund_has_no_answer(
     assert (shown["next_amount"], shown["rest_amount"]) == (0, 0)
     assert [row["state"] for row in shown["instalments"]] == ["paid", "canceled", "canceled"]
     reconcile_at(20, hours=2)
-    assert_over(sandbox, plan, confirmed)
+    assert_over(sandbox, plan, CANCELS)
 
 
-@both_ends
 def test_open_payment_is_canceled_although_the_refund_call_has_no_answer(
-    api, sandbox, plan, clerk, outage, confirmed
+    api, sandbox, plan, clerk, outage
 ):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
     with outage():
-        refund_on(20, plan, clerk, confirmed, hours=1)
+        refund_on(20, plan, clerk, {}, hours=1)
 
     assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
     reconcile_at(20, hours=2)
-    assert_over(sandbox, plan, confirmed)
+    assert_over(sandbox, plan, {})
 
 
-@both_ends
 def test_reconciliation_cancels_an_open_payment_after_a_failed_cancellation(
-    api, sandbox, plan, clerk, outage, confirmed
+    api, sandbox, plan, clerk, outage
 ):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "all", "number": 2})
     with outage("POST /v1/*"):
-        refund_on(20, plan, clerk, confirmed, hours=1)
+        refund_on(20, plan, clerk, CANCELS, hours=1)
     assert sandbox.payment(started["payment_intent_id"])["status"] != "canceled"
 
     with time_machine.travel(day(20, hours=2)):
@@ -134,19 +130,18 @@ def test_reconciliation_cancels_an_open_payment_after_a_failed_cancellation(
 
     assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
     reconcile_at(20, hours=3)
-    assert_over(sandbox, plan, confirmed)
+    assert_over(sandbox, plan, CANCELS)
 
 
-@both_ends
-def test_payment_opened_during_the_refund_is_not_stored(sandbox, plan, clerk, outage, confirmed):
+def test_payment_opened_during_the_refund_is_not_stored(sandbox, plan, clerk, outage):
     with time_machine.travel(day(20)):
         by_hand = begin_by_hand(order_id=plan.pk, first=2, everything=False)
     with outage():
-        refund_on(20, plan, clerk, confirmed, hours=1)
+        refund_on(20, plan, clerk, {}, hours=1)
 
-    assert not keep_by_hand(by_hand, reference="pi_opened_too_late")
+    assert not store_opened_payment(by_hand, reference="pi_opened_too_late")
     reconcile_at(20, hours=2)
-    assert_over(sandbox, plan, confirmed)
+    assert_over(sandbox, plan, {})
 
 
 def test_plan_that_is_ending_cannot_be_charged_by_staff_and_is_not_announced(
@@ -163,8 +158,9 @@ def test_plan_that_is_ending_cannot_be_charged_by_staff_and_is_not_announced(
     assert_over(sandbox, plan, {})
 
 
-@both_ends
-@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize(
+    ("confirmed", "everything"), [({}, True), (CANCELS, False)], ids=["whole", "plan"]
+)
 def test_payment_confirmed_during_the_refund_is_refunded_too(
     api, sandbox, plan, clerk, work, confirmed, everything
 ):
@@ -220,12 +216,11 @@ def test_late_payment_that_cannot_be_refunded_is_flagged(api, sandbox, plan, cle
     assert Mail.objects.filter(key=f"staff-attention:refund-rejected-{late.pk}").count() == 1
 
 
-@both_ends
-def test_rejected_refund_leaves_the_plan_unchanged(sandbox, plan, clerk, confirmed):
+def test_rejected_refund_leaves_the_plan_unchanged(sandbox, plan, clerk):
     made = sandbox.process.control(
         "POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id}
     )
-    [row] = refund_on(19, plan, clerk, confirmed)
+    [row] = refund_on(19, plan, clerk, CANCELS)
     assert (row.status, plan.status) == ("failed", "paying")
     sandbox.process.control("POST", f"disputes/{made['id']}", {"status": "won"})
     reconcile_at(19, hours=1)

@@ -3,6 +3,8 @@
 import pytest
 
 from apps.payments.checks import configuration_problems
+from apps.payments.stripe.sample_cards import TEST_CARDS
+from tools.stripe_sandbox import cards
 
 LIVE = {
     "DEBUG": False,
@@ -85,3 +87,7 @@ def test_page_loads_the_stripe_script_that_belongs_to_its_key(api, settings, db)
             "scriptUrl": settings.STRIPE_SCRIPT_URL,
         },
     )
+
+
+def test_listed_test_cards_are_those_of_the_sandbox():
+    assert list(TEST_CARDS) == cards.TEST_CARDS

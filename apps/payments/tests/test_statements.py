@@ -4,7 +4,7 @@ Each is about half a millisecond of Python's CPU time, and a shop's processors l
 purchases it can take (docs/performance.md).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -14,10 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from apps.core.models import Mail, SiteSettings
 from apps.payments.models import ProviderEvent
 from apps.students.models import Student
+from tests.helpers.commands import run_worker
 from tests.helpers.completion import assert_paid_once, deliver, event_body
 from tests.helpers.factories import ANA, checkout_body, make_promo, make_subject, whole
-from tests.helpers.shop import Api, Sandbox
-from tests.helpers.worker import run_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,7 +32,7 @@ def statements(most: int) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("audited")
-def test_a_paid_purchase_takes_few_statements(api: Api, sandbox: Sandbox):
+def test_a_paid_purchase_takes_few_statements(api, sandbox):
     SiteSettings.current()  # Creates the row.
     subject = make_subject(price="100.00")
     with statements(most=25):
@@ -53,9 +52,7 @@ def test_a_paid_purchase_takes_few_statements(api: Api, sandbox: Sandbox):
     assert ProviderEvent.objects.get().outcome == f"{payment}: succeeded"
 
 
-def test_a_purchase_with_a_friend_code_reads_its_standing_once_in_each_transaction(
-    api: Api, sandbox: Sandbox
-):
+def test_a_purchase_with_a_friend_code_reads_its_standing_once_in_each_transaction(api, sandbox):
     SiteSettings.current()  # Creates the row.
     ana = Student.objects.create(**ANA)
     make_promo("AMIGO-ANA", kind="FIJO", value="15", is_referral_code=True, student=ana)
@@ -67,7 +64,7 @@ def test_a_purchase_with_a_friend_code_reads_its_standing_once_in_each_transacti
         api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
 
-def test_a_repeated_completion_takes_few_statements(api: Api, sandbox: Sandbox):
+def test_a_repeated_completion_takes_few_statements(api, sandbox):
     placed = api.checkout(checkout_body(whole(make_subject(price="100.00")), total=95.0))
     sandbox.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
@@ -75,9 +72,7 @@ def test_a_repeated_completion_takes_few_statements(api: Api, sandbox: Sandbox):
         api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
 
-def test_success_that_is_recorded_is_not_asked_for_again(
-    api: Api, sandbox: Sandbox, work: Callable[[], None]
-):
+def test_success_that_is_recorded_is_not_asked_for_again(api, sandbox, work):
     placed = api.checkout(checkout_body(whole(make_subject(price="100.00")), total=95.0))
     sandbox.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})

@@ -16,20 +16,46 @@ from apps.orders.models import Order, Payment
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.client import client
 from tests.helpers.factories import checkout_body, make_subject, whole
-from tests.helpers.faults import FAULTS
 from tests.helpers.shop import DECLINED, Api, Sandbox
+
+# The faults hit both the call and the retry of Stripe's library, so that the shop sees them.
+BOTH = [1, 2]
+FAULTS: dict[str, dict[str, Any]] = {
+    "slow": {"do": "slow", "seconds": 0.6, "nth": BOTH},
+    "timed out before the work": {"do": "timeout_before", "nth": BOTH},
+    "timed out after the work": {"do": "timeout_after", "nth": BOTH},
+    "500": {"do": "error_500", "nth": BOTH},
+    "500 after the work": {"do": "error_500", "work": True, "nth": BOTH},
+    "429": {"do": "error_429", "nth": BOTH},
+    "html": {"do": "html", "nth": BOTH},
+    "truncated": {"do": "truncated", "nth": BOTH},
+    "empty": {"do": "empty", "nth": BOTH},
+}
+
 
 EVENTS = [
     f"payment_intent.{kind}" for kind in ("succeeded", "payment_failed", "processing", "canceled")
 ]
-every_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-# A call that only reads does no work, before or after which it could fail.
-_READS = {name: fault for name, fault in FAULTS.items() if "after the work" not in name}
-every_fault_of_a_read = pytest.mark.parametrize("fault", _READS.values(), ids=_READS)
+# One function turns every fault of every call into the shop's error. What differs for a call that
+# writes is whether the work was done; one that only reads does no work.
+WRITES = ("timed out before the work", "timed out after the work", "500 after the work")
+READS = ("timed out before the work", "429", "html")
+fault_of_a_write = pytest.mark.parametrize("fault", [FAULTS[name] for name in WRITES], ids=WRITES)
+fault_of_a_read = pytest.mark.parametrize("fault", [FAULTS[name] for name in READS], ids=READS)
+EVERY_FAULT = [("embedded", "POST /v1/payment_intents", name) for name in FAULTS]
+OTHER_CALLS = [
+    (mode, call, name)
+    for mode, call in (
+        ("embedded", "POST /v1/customers"),
+        ("hosted", "POST /v1/coupons"),
+        ("hosted", "POST /v1/checkout/sessions"),
+    )
+    for name in WRITES
+]
 
 
 @pytest.fixture(autouse=True)
-def _impatient(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def _impatient(settings, monkeypatch):
     """Short timeouts, and no delay before the retries of Stripe's library."""
     settings.STRIPE_TIMEOUT = 0.4
     # The breaker stays closed: test_call_limits.py tests it.
@@ -70,7 +96,7 @@ class Buyer:
 
 
 @pytest.fixture
-def buyer(api: Api, sandbox: Sandbox, db: None) -> Buyer:
+def buyer(api, sandbox, db):
     """Bruno, about to buy one subject at 192 €: 182.40 € to pay."""
     return Buyer(api, sandbox, checkout_body(whole(make_subject()), total="182.40"))
 
@@ -104,21 +130,12 @@ def struck(sandbox: Sandbox) -> int:
     return sum(fault["struck"] for fault in sandbox.process.control("GET", "faults")["faults"])
 
 
-@every_fault
-@pytest.mark.parametrize(
-    ("mode", "call"),
-    [
-        ("embedded", "POST /v1/customers"),
-        ("embedded", "POST /v1/payment_intents"),
-        ("hosted", "POST /v1/coupons"),
-        ("hosted", "POST /v1/checkout/sessions"),
-    ],
-)
+@pytest.mark.parametrize(("mode", "call", "name"), [*EVERY_FAULT, *OTHER_CALLS])
 def test_checkout_after_a_failed_call_opens_one_payment_and_charges_once(
-    buyer, sandbox, work, settings, fault, mode, call
+    buyer, sandbox, work, settings, mode, call, name
 ):
     settings.STRIPE_CHECKOUT = mode
-    sandbox.process.fault(calls=call, caller="server", **fault)
+    sandbox.process.fault(calls=call, caller="server", **FAULTS[name])
 
     placed = buyer.check_out()
     sandbox.pay(placed)
@@ -130,7 +147,7 @@ def test_checkout_after_a_failed_call_opens_one_payment_and_charges_once(
     assert_one_of_everything(sandbox)
 
 
-@every_fault_of_a_read
+@fault_of_a_read
 def test_repeated_checkout_survives_a_failure_to_read_the_open_payment(buyer, sandbox, work, fault):
     first = buyer.check_out()
     buyer.body |= {"recovery_order_id": first["order_id"], "token": first["token"]}
@@ -146,7 +163,7 @@ def test_repeated_checkout_survives_a_failure_to_read_the_open_payment(buyer, sa
     assert_one_of_everything(sandbox)
 
 
-@every_fault_of_a_read
+@fault_of_a_read
 @pytest.mark.parametrize("mode", ["embedded", "hosted"])
 def test_confirmed_payment_is_completed_after_a_failure_to_read_it(
     buyer, sandbox, work, settings, fault, mode
@@ -163,7 +180,7 @@ def test_confirmed_payment_is_completed_after_a_failure_to_read_it(
     assert_one_of_everything(sandbox)
 
 
-@every_fault
+@fault_of_a_write
 def test_payment_of_a_changed_cart_is_canceled_after_a_failed_cancellation(
     buyer, sandbox, work, fault
 ):
@@ -189,7 +206,7 @@ def test_payment_of_a_changed_cart_is_canceled_after_a_failed_cancellation(
     assert Order.objects.get().total_cents == 19000
 
 
-@every_fault
+@fault_of_a_read
 def test_reconciliation_survives_failures_and_finds_everything_in_the_next_run(
     buyer, sandbox, work, fault
 ):

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
@@ -14,17 +15,22 @@ from apps.core.models import Mail
 from apps.core.money import to_euros
 from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
-from apps.orders.by_staff.receive import Arrived, TransferRefused, missing_cents, receive_transfer
+from apps.orders.by_staff.receive import (
+    ReceivedTransfer,
+    TransferRefused,
+    missing_cents,
+    receive_transfer,
+)
 from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
 from apps.orders.offer.again import offer_again
 from apps.orders.offer.cart import CheckoutItem
 from apps.payments.audit.run import audit
 from apps.payments.events.reconcile import reconcile
 from apps.pricing.payment_type import PaymentType
-from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, whole
+from tests.helpers.admin import forget_password
+from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, set_terms, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk, refund
-from tests.helpers.terms import set_terms
 
 pytestmark = pytest.mark.django_db
 IBAN = "ES91 2100 0418 4502 0005 1332"
@@ -40,6 +46,10 @@ def clerk():
     return make_clerk()
 
 
+def carla():
+    return User.objects.filter(username="carla").first() or make_clerk()
+
+
 def wanted(subject=None, **changes):
     subject = subject or make_subject()
     return OrderRequest(
@@ -52,11 +62,11 @@ def wanted(subject=None, **changes):
 
 
 def make_order(total=182_40, **changes):
-    return create_order(wanted(**changes), seen_cents=total, actor="carla")
+    return create_order(wanted(**changes), seen_cents=total, user=carla())
 
 
 def arrive(order, clerk, cents, proof="", key=None):
-    arrived = Arrived(cents, date(2026, 1, 7), proof or uuid4().hex)
+    arrived = ReceivedTransfer(cents, timezone.localdate(), proof or uuid4().hex)
     sentence = receive_transfer(
         order_id=order.pk, arrived=arrived, form_key=key or uuid4(), user=clerk
     )
@@ -66,8 +76,8 @@ def arrive(order, clerk, cents, proof="", key=None):
 
 def test_staff_order_has_the_servers_price_less_the_discount_and_one_mail(clerk):
     request = wanted(discount_cents=20_00, reason="Cliente de siempre")
-    order = create_order(request, seen_cents=162_40, actor="carla")
-    assert create_order(request, seen_cents=162_40, actor="carla") == order
+    order = create_order(request, seen_cents=162_40, user=carla())
+    assert create_order(request, seen_cents=162_40, user=carla()) == order
 
     assert (order.total_cents, order.status) == (162_40, "cart")
     assert list(Order.objects.awaiting_transfer()) == [order]
@@ -90,12 +100,12 @@ def test_impossible_staff_orders_are_refused(settings):
         ({"payment_type": PaymentType.INSTALMENTS}, "con tarjeta"),
     ):
         with pytest.raises(OrderRefused, match=sentence):
-            create_order(wanted(subject, **changes), seen_cents=182_40, actor="carla")
+            create_order(wanted(subject, **changes), seen_cents=182_40, user=carla())
     with pytest.raises(OrderRefused, match="El precio ha cambiado"):
-        create_order(wanted(subject), seen_cents=100_00, actor="carla")
+        create_order(wanted(subject), seen_cents=100_00, user=carla())
     settings.TRANSFER_IBAN = ""
     with pytest.raises(OrderRefused, match="TRANSFER_IBAN"):
-        create_order(wanted(subject), seen_cents=182_40, actor="carla")
+        create_order(wanted(subject), seen_cents=182_40, user=carla())
     assert not Order.objects.exists()
 
 
@@ -174,11 +184,17 @@ def test_transfers_that_can_not_be_are_refused(clerk, settings, api):
     tomorrow = timezone.localdate() + timedelta(days=1)
     with pytest.raises(TransferRefused, match="todavía no ha llegado"):
         receive_transfer(
-            order_id=order.pk, arrived=Arrived(1, tomorrow, "M"), form_key=uuid4(), user=clerk
+            order_id=order.pk,
+            arrived=ReceivedTransfer(1, tomorrow, "M"),
+            form_key=uuid4(),
+            user=clerk,
         )
     with pytest.raises(TransferRefused, match="hace más de un año"):
         receive_transfer(
-            order_id=order.pk, arrived=Arrived(1, date(1, 1, 1), "M"), form_key=uuid4(), user=clerk
+            order_id=order.pk,
+            arrived=ReceivedTransfer(1, date(1, 1, 1), "M"),
+            form_key=uuid4(),
+            user=clerk,
         )
     settings.TRANSFER_DAILY_LIMIT = 150
     with pytest.raises(TransferRefused, match="hoy te quedan 50,00"):
@@ -287,7 +303,7 @@ def test_order_that_waits_for_a_transfer_is_not_paid_by_card_as_well(api, sandbo
 @pytest.mark.django_db(transaction=True)
 def test_two_clerks_record_transfers_at_once_and_the_order_is_paid_once(account):
     order = make_order()
-    clerks = [make_clerk("carla"), make_clerk("diego")]
+    clerks = [carla(), make_clerk("diego")]
     waiting = iter(clerks)
     in_parallel(lambda: arrive(Order.objects.get(), next(waiting), 182_40), times=2)
 
@@ -304,7 +320,7 @@ def test_two_clerks_record_transfers_at_once_and_the_order_is_paid_once(account)
 def test_one_reference_recorded_on_two_orders_at_once_is_kept_once(account):
     orders = iter([make_order(), make_order(subject=make_subject("Otra"))])
     proofs = iter(["mov-1", "MOV-1"])
-    clerks = iter([make_clerk("carla"), make_clerk("diego")])
+    clerks = iter([carla(), make_clerk("diego")])
     results = in_parallel(
         lambda: arrive(next(orders), next(clerks), 100_00, proof=next(proofs)), times=2
     )
@@ -317,14 +333,25 @@ def test_one_reference_recorded_on_two_orders_at_once_is_kept_once(account):
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_one_form_sent_twice_at_once_records_one_transfer_and_makes_one_order(account):
-    request = wanted()
-    in_parallel(lambda: create_order(request, seen_cents=182_40, actor="carla"), times=2)
+    request, clerk, key = wanted(), make_clerk(), uuid4()
+    in_parallel(lambda: create_order(request, seen_cents=182_40, user=clerk), times=2)
     order = Order.objects.get()
-    clerk, key = make_clerk(), uuid4()
     in_parallel(lambda: arrive(Order.objects.get(), clerk, 182_40, "MOV", key), times=2)
 
     assert order.payments.count() == TransferReceipt.objects.count() == 1
     assert Mail.objects.filter(template="order_to_pay").count() == 1
+
+
+@pytest.mark.parametrize(("discount", "asks"), [("45,60", False), ("45,61", True)])
+def test_discount_of_more_than_a_quarter_asks_for_the_password(client, clerk, discount, asks):
+    client.force_login(clerk)
+    forget_password(client)
+    typed = {
+        **BRUNO, "subjects": [str(make_subject().pk)], "payment_type": "full_payment",
+        "paid_by": "link", "discount": discount, "reason": "Retraso", "preview": "x",
+    }  # fmt: skip
+    answer = client.post(reverse("admin:orders_order_nuevo"), typed)
+    assert answer.status_code == (302 if asks else 200)
 
 
 def test_pages_ask_first_then_make_and_settle_the_order(client, clerk):
@@ -349,7 +376,9 @@ def test_pages_ask_first_then_make_and_settle_the_order(client, clerk):
     session.save()
     assert client.get(url).status_code == 302  # It asks for a fresh password.
     client.post(reverse("admin:confirm_password"), {"password": "clave-de-carla"})
-    typed = {"amount": "100,00", "received_on": "2026-01-07", "proof": "TRF  MOV-7"}
+    typed = {
+        "amount": "100,00", "received_on": f"{timezone.localdate()}", "proof": "TRF  MOV-7",
+    }  # fmt: skip
     shown = client.post(url, {**typed, "preview": "x"})
     assert "Falta dinero: quedan 70,00" in shown.text
     assert not TransferReceipt.objects.exists()
@@ -363,8 +392,10 @@ def test_pages_ask_first_then_make_and_settle_the_order(client, clerk):
     assert bad.status_code == 200
 
 
-@pytest.mark.parametrize("cents", [0, 49])
-def test_order_that_no_card_pays_asks_for_the_password_and_keeps_the_form(client, clerk, cents):
+@pytest.mark.parametrize(("cents", "paid_by"), [(0, "link"), (49, "link"), (50, "transfer")])
+def test_order_that_is_given_away_asks_for_the_password_and_keeps_the_form(
+    client, clerk, cents, paid_by
+):
     client.force_login(clerk)
     session = client.session
     session[GIVEN_AT] = (timezone.now() - timedelta(hours=1)).isoformat()
@@ -372,7 +403,7 @@ def test_order_that_no_card_pays_asks_for_the_password_and_keeps_the_form(client
     url = reverse("admin:orders_order_nuevo")
     typed = {
         **BRUNO, "subjects": [str(make_subject().pk)], "payment_type": "full_payment",
-        "paid_by": "link", "discount": f"{to_euros(182_40 - cents)}", "reason": "Compensación",
+        "paid_by": paid_by, "discount": f"{to_euros(182_40 - cents)}", "reason": "Compensación",
     }  # fmt: skip
     confirmed = {"confirm": "x", "form_key": str(uuid4()), "seen": str(cents)}
     for step in ({"preview": "x"}, confirmed):
@@ -381,7 +412,7 @@ def test_order_that_no_card_pays_asks_for_the_password_and_keeps_the_form(client
     assert not Order.objects.exists()
 
     page = client.post(asked["Location"], {"password": "clave-de-carla"}, follow=True)
-    assert page.redirect_chain[-1][0] == url
+    assert page.redirect_chain[-1][0].startswith(url)
     assert page.context["form"].initial["reason"] == "Compensación"
     client.post(url, {**typed, **step})
     assert Order.objects.get().total_cents == cents

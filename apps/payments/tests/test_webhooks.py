@@ -1,5 +1,6 @@
 """POST /api/stripe/webhook stores each event once and acts on what Stripe then answers."""
 
+import time
 from datetime import timedelta
 from decimal import Decimal
 
@@ -72,26 +73,6 @@ def test_event_that_claims_a_payment_is_checked_at_stripe(api, placed, work):
     assert Order.objects.get().status == "cart"
 
 
-def test_events_out_of_order_leave_the_order_paid(api, sandbox, placed, work):
-    sandbox.confirm(placed["client_secret"])
-    deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"], event_id="b"))
-    work()
-    for kind in ("payment_intent.processing", "payment_intent.canceled"):
-        deliver(api, event_body(kind, placed["payment_intent_id"], event_id=kind))
-    work()
-
-    assert_paid_once(placed["order_id"])
-
-
-def test_event_with_a_wrong_signature_is_refused_and_not_stored(api, placed):
-    body = event_body("payment_intent.succeeded", placed["payment_intent_id"])
-
-    answer = deliver(api, body, secret="whsec_other")
-
-    assert (answer.status_code, answer.json()["code"]) == (400, "bad_signature")
-    assert ProviderEvent.objects.count() == 0
-
-
 def test_event_over_1_mb_is_refused_and_not_stored(api):
     answer = api.client.post(
         "/api/stripe/webhook", b"x" * (1024 * 1024 + 1), content_type="application/json"
@@ -103,6 +84,17 @@ def test_event_over_1_mb_is_refused_and_not_stored(api):
 
 def test_webhook_call_without_signature_and_body_is_refused(api):
     assert api.client.post("/api/stripe/webhook", b"", content_type="text/plain").status_code == 400
+
+
+def test_signature_with_letters_beyond_ascii_is_refused(api):
+    answer = api.client.post(
+        "/api/stripe/webhook",
+        b"{}",
+        content_type="application/json",
+        headers={"Stripe-Signature": f"t={int(time.time())},v1=\xff"},
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_signature")
 
 
 def test_event_of_an_unused_type_is_stored(api, work):

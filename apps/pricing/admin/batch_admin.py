@@ -1,5 +1,6 @@
 """The admin pages of batches of promo codes."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -18,12 +19,13 @@ from django.utils.timezone import localtime
 
 from apps.catalogue.models import Degree, Subject, University
 from apps.core.database import in_transaction
-from apps.core.input_fields import EurosField
+from apps.core.input_fields import EurosField, RowsField
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, links, list_link, moment, money
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.core.staff.spreadsheets import as_csv, csv_answer
-from apps.pricing.admin.code_admin import cart_link, worth
+from apps.pricing.admin.code_admin import cart_link, offered_cents, offered_percent, worth
 from apps.pricing.code_batches import (
     MOST_CODES,
     check_pattern,
@@ -84,13 +86,11 @@ class _NewBatchForm(forms.ModelForm[PromoBatch]):
     minimum_cart = EurosField(
         label="Carrito mínimo (€)", min_value=0, max_digits=8, decimal_places=2, initial=0
     )
-    universities = forms.ModelMultipleChoiceField(
+    universities = RowsField(
         label="Solo para universidades", queryset=University.objects.all(), required=False
     )
-    degrees = forms.ModelMultipleChoiceField(
-        label="Solo para grados", queryset=Degree.objects.all(), required=False
-    )
-    subjects = forms.ModelMultipleChoiceField(
+    degrees = RowsField(label="Solo para grados", queryset=Degree.objects.all(), required=False)
+    subjects = RowsField(
         label="Solo para asignaturas", queryset=Subject.objects.all(), required=False
     )
 
@@ -132,7 +132,14 @@ class _NewBatchForm(forms.ModelForm[PromoBatch]):
 
 
 @admin.register(PromoBatch)
-class PromoBatchAdmin(AcademyModelAdmin):
+class PromoBatchAdmin(OffersWithinLimits, AcademyModelAdmin):
+    offered_percent = staticmethod(offered_percent)
+
+    @staticmethod
+    def offered_cents(data: Mapping[str, Any]) -> int | None:
+        each = offered_cents(data)
+        return None if each is None else each * data.get("count", 0)
+
     list_display = (
         "name", "pattern", "codes_count", "uses", "sold", "created_by",
         moment("created_at", "creada"),
@@ -204,6 +211,7 @@ class PromoBatchAdmin(AcademyModelAdmin):
             terms={name: data[name] for name in TERMS},
             **{name: data[name] for name in RESTRICTIONS},
         )
+        self.count_offer(request, obj, form)
 
     def has_delete_permission(self, request: HttpRequest, obj: PromoBatch | None = None) -> bool:
         """Codes may be printed and in use: they are switched off, not deleted."""

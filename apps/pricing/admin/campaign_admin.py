@@ -1,7 +1,9 @@
 from decimal import Decimal
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -11,14 +13,16 @@ from apps.catalogue.price_history import proven_list_price_counts
 from apps.core.dates import today
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.pricing.campaign_preview import preview_campaign, shown_change
 from apps.pricing.models import Campaign
 
 
 @admin.register(Campaign)
-class CampaignAdmin(GuardsChanges, AcademyModelAdmin):
+class CampaignAdmin(OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     list_display = (
-        "name", "percent", "dates", "active", "calculator", "cart", "banner", "runs_now",
+        "name", "percent", "dates", "audience", "active", "calculator", "cart", "banner",
+        "runs_now",
     )  # fmt: skip
     list_filter = ("active", "cart")
     search_fields = ("name",)
@@ -35,6 +39,15 @@ class CampaignAdmin(GuardsChanges, AcademyModelAdmin):
             "O cada año",
             {"fields": (("first_day", "first_month"), ("last_day", "last_month"))},
         ),
+        ("A qué horas", {"fields": (("first_hour", "last_hour"),)}),
+        (
+            "Para quién",
+            {
+                "fields": ("universities", "degrees"),
+                "description": "Sin elegir nada, para todas las asignaturas. Si valen varias "
+                "campañas para una asignatura, cuenta la mayor.",
+            },
+        ),
         (
             "Dónde y cómo",
             {
@@ -47,15 +60,24 @@ class CampaignAdmin(GuardsChanges, AcademyModelAdmin):
             },
         ),
     )
+    autocomplete_fields = ("universities", "degrees")
     readonly_fields = ("price_preview", "list_price_warning")
 
     @admin.display(description="cuándo", ordering="first_on")
     def dates(self, campaign: Campaign) -> str:
         return campaign.span()
 
+    @admin.display(description="para quién")
+    def audience(self, campaign: Campaign) -> str:
+        return campaign.audience or "Todas"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Campaign]:
+        rows = super().get_queryset(request)
+        return rows.prefetch_related("degrees__university", "universities__degrees")
+
     @admin.display(description="en curso", boolean=True)
     def runs_now(self, campaign: Campaign) -> bool:
-        return campaign.active and campaign.runs_on(timezone.localdate())
+        return campaign.active and campaign.runs_at(timezone.localtime())
 
     @admin.display(description="antes y después")
     def price_preview(self, campaign: Campaign) -> SafeString | str:
@@ -88,16 +110,19 @@ class CampaignAdmin(GuardsChanges, AcademyModelAdmin):
             return NOTHING
         return _warning(campaign) or "Sin avisos."
 
-    def save_model(
-        self, request: HttpRequest, obj: Campaign, form: forms.ModelForm[Campaign], change: bool
+    def save_related(
+        self, request: HttpRequest, form: forms.ModelForm[Campaign], formsets: Any, change: bool
     ) -> None:
-        super().save_model(request, obj, form, change)
+        """Say what the campaign does to prices, now that it is stored for whom it is."""
+        super().save_related(request, form, formsets, change)
+        campaign = form.instance
         shown = [
-            f"{row.subject}: {shown_change(row.cart)}" for row in preview_campaign(obj, today())
+            f"{row.subject}: {shown_change(row.cart)}"
+            for row in preview_campaign(campaign, today())
         ]
         if shown:
             self.message_user(request, f"En el carrito: {'; '.join(shown)}.", messages.INFO)
-        if warning := _warning(obj):
+        if warning := _warning(campaign):
             self.message_user(request, warning, messages.WARNING)
 
 

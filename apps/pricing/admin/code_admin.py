@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -16,7 +17,9 @@ from apps.core.mail.registry import absolute_url
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, money
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.pricing.models import PromoCode
+from apps.pricing.reads import cents_of_use
 
 
 def worth(promo: PromoCode) -> str:
@@ -48,6 +51,30 @@ class PromoCodeForm(forms.ModelForm[PromoCode]):
         """Store codes in upper case."""
         code: str = self.cleaned_data["code"]
         return code.strip().upper()
+
+
+def offered_percent(data: Mapping[str, Any]) -> Decimal | None:
+    """The largest part of an order that a code of this form takes off, in percent.
+
+    A fixed amount is compared with the least cart that it is valid for. None while the form has
+    errors in these fields.
+    """
+    kind, value, least = data.get("kind"), data.get("value"), data.get("minimum_cart")
+    if not kind or value is None or least is None:
+        return None
+    if kind == PromoCode.Kind.PERCENT:
+        return Decimal(value)
+    return min(Decimal(100), Decimal(value) * 100 / least) if least else Decimal(100)
+
+
+def offered_cents(data: Mapping[str, Any]) -> int | None:
+    """What the uses that a code of this form has left take off together; None without a limit."""
+    most: int | None = data.get("max_uses")
+    taken: int = data.get("uses_taken") or 0
+    if most is None:
+        return None
+    each = cents_of_use(data["kind"], data["value"], minimum_cart=data["minimum_cart"])
+    return max(0, most - taken) * each
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -93,8 +120,10 @@ def _may_see_owner(request: HttpRequest) -> bool:
 
 
 @admin.register(PromoCode)
-class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
+class PromoCodeAdmin(OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     form = PromoCodeForm
+    offered_percent = staticmethod(offered_percent)
+    offered_cents = staticmethod(offered_cents)
     list_display = (
         "code",
         "worth",

@@ -6,9 +6,11 @@ from django.core.exceptions import ValidationError
 from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import linebreaksbr
+from django.utils.decorators import method_decorator
 
 from apps.core.staff.admin_base import AcademyModelAdmin
-from apps.core.staff.admin_log import log_about
+from apps.core.staff.admin_log import log_action
+from apps.core.staff.fresh_password import fresh_password_required
 from apps.pricing.change_terms import change_terms, lock_terms
 from apps.pricing.models import VOLUME_STEPS, Terms
 
@@ -50,7 +52,7 @@ class TermsForm(_ModelForm):
         newest = lock_terms()
         now = str(newest.pk) if newest else ""
         if data.get("based_on", "") != now:
-            # The form is shown again with the newest number: saving again counts.
+            # The form is shown again with the newest number, so that saving it again succeeds.
             sent: Any = self.data
             shown_again = sent.copy()
             shown_again[self.add_prefix("based_on")] = now
@@ -125,6 +127,7 @@ class TermsAdmin(AcademyModelAdmin):
             self.message_user(request, NEVER_CHANGED, messages.INFO)
         return super().changelist_view(request, extra_context)
 
+    @method_decorator(fresh_password_required)
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -146,7 +149,7 @@ class TermsAdmin(AcademyModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Terms, form: Any, change: bool) -> None:
         done = change_terms(obj, actor=request.user.get_username())
-        log_about(request, obj, obj.changes)
+        log_action(request, obj, obj.changes)
         for text in done.legal_texts:
             self.log_addition(request, text, "Publicado al cambiar las condiciones de venta")
             self.message_user(request, f"Texto legal nuevo: {text}.", messages.INFO)

@@ -10,12 +10,12 @@ from apps.catalogue.reads import catalogue_page
 from apps.pricing.models import Campaign
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import (
-    calculator_campaign_today,
-    campaign_today,
+    calculator_campaigns_today,
+    campaigns_today,
     current_pricing,
     current_terms,
 )
-from apps.pricing.rules import Item, quote_cart
+from apps.pricing.rules import Item, campaign_for, quote_cart
 from tests.helpers.factories import make_subject
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
@@ -33,6 +33,14 @@ def make_campaign(name="Agosto", percent=20, first=(8, 1), last=(8, 31), **field
     )
 
 
+def in_force(day, hour=12):
+    return Campaign.objects.in_force(datetime(day.year, day.month, day.day, hour, tzinfo=UTC))
+
+
+def campaign_today():
+    return campaign_for(campaigns_today(), None)
+
+
 @pytest.mark.parametrize(
     ("day", "runs"),
     [
@@ -46,21 +54,21 @@ def make_campaign(name="Agosto", percent=20, first=(8, 1), last=(8, 31), **field
 def test_campaign_runs_every_year_between_its_two_days(day, runs):
     make_campaign()
 
-    assert (Campaign.objects.in_force(day) is not None) == runs
+    assert (in_force(day) is not None) == runs
 
 
 def test_campaign_may_run_across_new_year():
     make_campaign("Navidad", first=(12, 20), last=(1, 6))
 
-    assert Campaign.objects.in_force(date(2026, 12, 31)).ends_on == date(2027, 1, 6)
-    assert Campaign.objects.in_force(date(2027, 1, 6)).ends_on == date(2027, 1, 6)
-    assert Campaign.objects.in_force(date(2027, 1, 7)) is None
+    assert in_force(date(2026, 12, 31)).ends_on == date(2027, 1, 6)
+    assert in_force(date(2027, 1, 6)).ends_on == date(2027, 1, 6)
+    assert in_force(date(2027, 1, 7)) is None
 
 
 def test_last_day_beyond_the_month_means_the_end_of_the_month():
     make_campaign("Febrero", first=(2, 1), last=(2, 31))
 
-    assert Campaign.objects.in_force(date(2027, 2, 28)).ends_on == date(2027, 2, 28)
+    assert in_force(date(2027, 2, 28)).ends_on == date(2027, 2, 28)
 
 
 def test_largest_active_campaign_is_in_force():
@@ -68,7 +76,7 @@ def test_largest_active_campaign_is_in_force():
     make_campaign("Agosto", 20)
     make_campaign("Apagada", 50, active=False)
 
-    assert Campaign.objects.in_force(date(2026, 8, 1)).name == "Agosto"
+    assert in_force(date(2026, 8, 1)).name == "Agosto"
 
 
 @pytest.mark.parametrize("cart_has_calculator", [True, False])
@@ -78,7 +86,7 @@ def test_larger_campaign_of_the_calculator_leaves_that_of_the_cart_in_force(cart
     make_campaign("Presupuestos", 30, calculator=True, cart=False, **always)
     make_campaign("Aviso", 50, calculator=False, cart=False, banner=True, **always)
 
-    in_cart, in_calculator = campaign_today(), calculator_campaign_today()
+    in_cart, in_calculator = campaign_today(), campaign_for(calculator_campaigns_today(), None)
 
     assert (in_cart.name, in_cart.deducted_percent, in_cart.calculator) == ("Tienda", 10, False)
     assert (in_calculator.name, in_calculator.only_in_calculator) == ("Presupuestos", True)
@@ -91,7 +99,7 @@ def quoted_in_cart(cents):
         [Item(cents, complete=True)],
         terms=current_terms(),
         payment_type=PaymentType.INSTALMENTS,
-        campaign=campaign_today(),
+        campaigns=campaigns_today(),
     ).total_cents
 
 
@@ -100,7 +108,7 @@ def test_one_campaign_for_cart_and_calculator_counts_in_both():
     make_campaign("Todo", 30, calculator=True, **always)
     make_campaign("Tienda", 10, calculator=False, **always)
 
-    assert campaign_today() == calculator_campaign_today()
+    assert campaigns_today() == calculator_campaigns_today()
     assert (campaign_today().name, campaign_today().calculator) == ("Todo", True)
 
 
@@ -170,3 +178,60 @@ def test_price_that_was_never_charged_is_not_crossed_out_if_history_is_required(
 
     settings.REQUIRE_PRICE_HISTORY = True
     assert (shown("lowest_price"), shown("total_discounts")) == (192, 0)
+
+
+@pytest.mark.parametrize(
+    ("moment", "runs"),
+    [
+        ("2026-11-27T17:59", False),
+        ("2026-11-27T18:00", True),
+        ("2026-11-28T03:00", True),
+        ("2026-11-29T20:59", True),
+        ("2026-11-29T21:00", False),
+    ],
+)
+def test_campaign_begins_and_ends_at_its_hours(moment, runs):
+    hours = {"first_hour": 18, "last_hour": 21}
+    days = {"first_on": date(2026, 11, 27), "last_on": date(2026, 11, 29)}
+    once = Campaign.objects.create(name="Black Friday", percent=30, **hours, **days)
+    every_year = make_campaign("Otra", first=(11, 27), last=(11, 29), **hours)
+
+    assert once.runs_at(datetime.fromisoformat(moment)) == runs
+    assert every_year.runs_at(datetime.fromisoformat(moment)) == runs
+
+
+def test_campaign_of_a_degree_or_university_counts_for_its_subjects_alone():
+    law, art, music, other = map(make_subject, ("Leyes", "Arte", "Música", "Química"))
+    always = {"first": (1, 1), "last": (12, 31), "prices_include_it": False, "calculator": False}
+    make_campaign("Todo", 10, **always)
+    of_law = make_campaign("Derecho", 30, **always)
+    of_law.degrees.add(law.degree)
+    small = make_campaign("Poca", 5, **always)
+    small.degrees.add(art.degree)
+    of_other = make_campaign("Química", 40, **always)
+    of_other.universities.add(other.degree.university)
+
+    found = [campaign_for(campaigns_today(), one.degree_id).name for one in (law, art, other)]
+    assert found == ["Derecho", "Todo", "Química"]
+    assert campaign_for(campaigns_today(), music.degree_id).name == "Todo"
+    # That of 5 % counts nowhere: it is not announced, and the browser does not get it.
+    assert [one.name for one in campaigns_today()] == ["Química", "Derecho", "Todo"]
+    assert [one["name"] for one in current_pricing()["degree_campaigns"]] == ["Química", "Derecho"]
+    assert of_other.audience == other.degree.university.acronym
+
+
+@pytest.mark.parametrize("kind", ["universities", "degrees"])
+def test_campaign_is_switched_off_when_all_that_it_is_for_is_deleted(kind):
+    subject = make_subject(lessons=0)
+    degree = subject.degree
+    campaign = make_campaign(first=(1, 1), last=(12, 31))
+    getattr(campaign, kind).add(degree if kind == "degrees" else degree.university)
+    everywhere = make_campaign("Todo", first=(1, 1), last=(12, 31))
+    university = degree.university
+    subject.delete()
+    degree.delete()
+    university.delete()
+
+    campaign.refresh_from_db()
+    everywhere.refresh_from_db()
+    assert (campaign.active, everywhere.active) == (False, True)

@@ -15,6 +15,7 @@ from apps.pricing.rules import (
     PromoTerms,
     QuoteTerms,
     SubjectCard,
+    campaign_for,
     instalments_refusal,
     promo_discount_cents,
     quote_cart,
@@ -56,9 +57,28 @@ def campaign_terms(name):
     return CampaignTerms(**{**data, "ends_on": date.fromisoformat(data["ends_on"])})
 
 
+def campaigns_of(case):
+    """The campaigns of the case in the server's order."""
+    for_all = campaign_terms(case.get("campaign"))
+    own = [degree_campaign(name) for name in case.get("degree_campaigns", ())]
+    found = [*own, for_all] if for_all else own
+    return sorted(found, key=lambda one: -one.percent)
+
+
+def degree_campaign(name):
+    data = dict(GOLDEN["degree_campaigns"][name])
+    degree_ids = frozenset(data.pop("degree_ids"))
+    ends_on = date.fromisoformat(data.pop("ends_on"))
+    return CampaignTerms(**data, ends_on=ends_on, degree_ids=degree_ids)
+
+
 def items_of(case):
-    subjects = [Item(price, complete=True) for price in case["subjects"]]
-    return subjects + [Item(price, complete=False) for price in case["lessons"]]
+    prices = [*case["subjects"], *case["lessons"]]
+    degrees = case.get("degrees", [None] * len(prices))
+    return [
+        Item(price, at < len(case["subjects"]), degree)
+        for at, (price, degree) in enumerate(zip(prices, degrees, strict=True))
+    ]
 
 
 def listed(quote):
@@ -75,7 +95,7 @@ def test_cart_price_matches_the_golden_case(case):
         items_of(case),
         terms=sale_terms(case),
         payment_type=case["payment_type"],
-        campaign=campaign_terms(case["campaign"]),
+        campaigns=campaigns_of(case),
         promo=PromoTerms(**case["promo"]) if case["promo"] else None,
         binding_cents=case.get("binding"),
     )
@@ -100,7 +120,7 @@ def test_quote_binds_only_for_its_subjects_and_payment_type(case):
         chosen,
         terms=sale_terms(case),
         payment_type=case["payment_type"],
-        campaign=campaign_terms(case.get("campaign")),
+        campaigns=campaigns_of(case),
     )
     assert mismatch == case["mismatch"]
 
@@ -123,9 +143,11 @@ def test_calculator_price_matches_the_golden_case(case):
         terms=sale_terms(case),
         number_of_subjects=case["number_of_subjects"],
         full_payment=case["full_payment"],
-        invited_with_code=case["invited_with_code"],
-        invitees=case["invitees"],
-        campaign=campaign_terms(case["campaign"]),
+        has_friend_code=case["has_friend_code"],
+        friends=case["friends"],
+        campaign=campaign_for(
+            [one for one in campaigns_of(case) if one.calculator], case.get("degree")
+        ),
     )
     assert quote.base_cents == case["base"]
     assert listed(quote) == case["discounts"]
@@ -163,18 +185,24 @@ def test_card_has_price_list_price_and_the_discount_in_whole_euros(case):
 
 def test_terms_of_a_new_shop_are_those_of_the_golden_cases():
     assert sale_terms({}) == TERMS
-    assert pricing_data(TERMS, None) == GOLDEN["pricing"]
+    assert pricing_data(TERMS, ()) == GOLDEN["pricing"]
 
 
 @pytest.mark.parametrize("name", GOLDEN["terms"])
 def test_pricing_data_has_the_terms_of_sale(name):
-    assert pricing_data(sale_terms({"terms": name}), None) == GOLDEN["terms"][name]
+    assert pricing_data(sale_terms({"terms": name}), ()) == GOLDEN["terms"][name]
 
 
 @pytest.mark.parametrize("name", GOLDEN["campaigns"])
 def test_pricing_data_has_the_running_campaign(name):
     expected = {**GOLDEN["pricing"], "campaign": GOLDEN["campaigns"][name]}
-    assert json.loads(json.dumps(pricing_data(TERMS, campaign_terms(name)))) == expected
+    assert json.loads(json.dumps(pricing_data(TERMS, [campaign_terms(name)]))) == expected
+
+
+@pytest.mark.parametrize("name", GOLDEN["degree_campaigns"])
+def test_pricing_data_has_the_campaigns_of_degrees(name):
+    expected = {**GOLDEN["pricing"], "degree_campaigns": [GOLDEN["degree_campaigns"][name]]}
+    assert json.loads(json.dumps(pricing_data(TERMS, [degree_campaign(name)]))) == expected
 
 
 def test_calculator_refuses_fewer_prices_than_subjects():
@@ -184,8 +212,8 @@ def test_calculator_refuses_fewer_prices_than_subjects():
             terms=TERMS,
             number_of_subjects=2,
             full_payment=False,
-            invited_with_code=False,
-            invitees=0,
+            has_friend_code=False,
+            friends=0,
         )
 
 

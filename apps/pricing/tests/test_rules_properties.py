@@ -19,7 +19,8 @@ from apps.pricing.sale_terms import SaleTerms
 from tests.helpers.properties import given
 
 cents = st.integers(min_value=0, max_value=999_999)
-items = st.lists(st.builds(Item, cents, st.booleans()), max_size=12)
+degrees = st.none() | st.integers(min_value=1, max_value=3)
+items = st.lists(st.builds(Item, cents, st.booleans(), degrees), max_size=12)
 payment_types = st.sampled_from(["full_payment", "installment"])
 campaigns = st.builds(
     CampaignTerms,
@@ -29,6 +30,7 @@ campaigns = st.builds(
     cart=st.booleans(),
     prices_include_it=st.booleans(),
     ends_on=st.just(date(2026, 8, 31)),
+    degree_ids=st.none() | st.frozensets(st.integers(min_value=1, max_value=3), min_size=1),
 )
 percentages = st.builds(
     PromoTerms, st.just("PORCENTAJE"), st.integers(min_value=0, max_value=10_000), st.booleans()
@@ -56,7 +58,9 @@ conditions = st.fixed_dictionaries(
     {
         "terms": sale_terms,
         "payment_type": payment_types,
-        "campaign": st.none() | campaigns,
+        "campaigns": st.lists(campaigns, max_size=3).map(
+            lambda some: sorted(some, key=lambda one: -one.percent)
+        ),
         "promo": st.none() | promos,
     }
 )
@@ -100,15 +104,15 @@ def test_larger_promo_code_never_raises_the_total(items, conditions, more):
 def test_no_discount_raises_the_total(items, conditions):
     """Full payment, a campaign or a promo code never make a cart dearer."""
     total_cents = quote_cart(items, **conditions).total_cents
-    for without in ({"campaign": None}, {"promo": None}, {"payment_type": "installment"}):
+    for without in ({"campaigns": ()}, {"promo": None}, {"payment_type": "installment"}):
         assert total_cents <= quote_cart(items, **{**conditions, **without}).total_cents
 
 
 @given(items, conditions, campaigns, st.integers(min_value=0, max_value=98))
 def test_larger_campaign_never_raises_the_total(items, conditions, campaign, more):
     larger = replace(campaign, percent=min(campaign.percent + more, 99))
-    before = quote_cart(items, **{**conditions, "campaign": campaign})
-    after = quote_cart(items, **{**conditions, "campaign": larger})
+    before = quote_cart(items, **{**conditions, "campaigns": [campaign]})
+    after = quote_cart(items, **{**conditions, "campaigns": [larger]})
     assert after.total_cents <= before.total_cents
 
 
@@ -126,8 +130,8 @@ def test_complete_subject_never_costs_more_than_a_lesson_at_the_same_price(items
 def test_campaign_included_in_prices_does_not_change_the_total(items, conditions):
     """The campaign changes the list prices, not what the buyer pays."""
     included = CampaignTerms("Agosto", 20, True, True, True, date(2026, 8, 31))
-    shown = quote_cart(items, **{**conditions, "campaign": included})
-    plain = quote_cart(items, **{**conditions, "campaign": None})
+    shown = quote_cart(items, **{**conditions, "campaigns": [included]})
+    plain = quote_cart(items, **{**conditions, "campaigns": ()})
     assert shown.total_cents == plain.total_cents
     assert shown.promo_cents == plain.promo_cents
     assert all(line.list_price_cents >= line.price_cents for line in shown.lines)
@@ -168,21 +172,21 @@ def test_promo_code_on_a_smaller_amount_never_leaves_more_to_pay(promo, one, oth
     prices=st.lists(cents, max_size=6),
     unchosen=st.integers(min_value=1, max_value=6),
     full_payment=st.booleans(),
-    invited=st.booleans(),
-    invitees=st.integers(min_value=0, max_value=8),
+    has_friend_code=st.booleans(),
+    friends=st.integers(min_value=0, max_value=8),
     campaign=st.none() | campaigns,
     terms=sale_terms,
 )
 def test_calculator_price_is_the_base_less_whole_euros_and_never_negative(
-    prices, unchosen, full_payment, invited, invitees, campaign, terms
+    prices, unchosen, full_payment, has_friend_code, friends, campaign, terms
 ):
     quote = quote_calculator(
         prices,
         terms=terms,
         number_of_subjects=len(prices) or unchosen,
         full_payment=full_payment,
-        invited_with_code=invited,
-        invitees=invitees,
+        has_friend_code=has_friend_code,
+        friends=friends,
         campaign=campaign,
     )
     amounts = [discount.amount_cents for discount in quote.discounts]

@@ -13,8 +13,7 @@ from apps.pricing.models import Terms
 from apps.pricing.reads import current_terms, reminder_hours_ever
 from apps.pricing.sale_terms import SaleTerms
 from apps.pricing.text_values import text_values
-from tests.helpers.factories import checkout_body, make_subject, whole
-from tests.helpers.terms import set_terms
+from tests.helpers.factories import checkout_body, make_subject, set_terms, whole
 
 pytestmark = pytest.mark.django_db
 migration = import_module("apps.pricing.migrations.0003_take_over_former_settings")

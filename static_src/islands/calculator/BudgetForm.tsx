@@ -9,8 +9,8 @@ type Props = { budget: Budget; dispatch: Dispatch<BudgetEvent>; pricing: Pricing
 
 /** Step 1: the number of subjects, full payment, and invitations: received and made. */
 export function BudgetForm({ budget, dispatch, pricing }: Props) {
-  const { inviteeMax, inviteeCents } = pricing;
-  const { numberOfSubjects, fullPayment, wasInvited, friendCode, codeApplied, invitees } = budget;
+  const { friendsMax, perFriendCents } = pricing;
+  const { numberOfSubjects, fullPayment, wasInvited, friendCode, codeApplied, friends } = budget;
 
   function submit(event: FormEvent) {
     event.preventDefault();
@@ -70,13 +70,13 @@ export function BudgetForm({ budget, dispatch, pricing }: Props) {
       )}
       <SelectField
         label="Amigos que invitas tú"
-        hint={`${formatEuros(inviteeCents)} menos por cada amigo que compre.`}
-        value={invitees}
+        hint={`${formatEuros(perFriendCents)} menos por cada amigo que compre.`}
+        value={friends}
         onChange={({ target }) =>
-          dispatch({ type: "invitees_chosen", invitees: Number(target.value) })
+          dispatch({ type: "friends_chosen", friends: Number(target.value) })
         }
       >
-        {range(0, inviteeMax).map((number) => (
+        {range(0, friendsMax).map((number) => (
           <option key={number}>{number}</option>
         ))}
       </SelectField>

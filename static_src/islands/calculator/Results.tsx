@@ -6,13 +6,13 @@ import { BackIcon } from "../../lib/icons";
 import { QUOTE_CONTACT, trySessionStorage } from "../../lib/page/sessionStorage";
 import { toast } from "../../lib/page/toast";
 import { type CalculatorQuote, isOnlyInCalculator } from "../../lib/pricing/calculator";
-import { campaignName } from "../../lib/pricing/discounts";
+import { campaignFor, campaignName } from "../../lib/pricing/discounts";
 import { formatEuros } from "../../lib/pricing/money";
 import { vatSentence } from "../../lib/pricing/vatNote";
 import type { Academy } from "../../schemas/academy";
 import { type BindingPart, BudgetContact, SentBudget } from "../../schemas/budget";
 import type { Campaign, Pricing } from "../../schemas/pricing";
-import { type Budget, budgetPayload, chosenSubjects, quote } from "./state";
+import { type Budget, budgetPayload, chosenDegree, chosenSubjects, quote } from "./state";
 
 type Props = {
   budget: Budget;
@@ -71,7 +71,7 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
         <Figures
           budget={budget}
           result={sent ?? estimate}
-          campaign={pricing.campaign}
+          campaign={campaignFor(pricing, chosenDegree(budget), "calculator")}
           hidden={!sent}
         />
         {!sent && (
@@ -159,7 +159,7 @@ function Figures({ budget, result, campaign, hidden }: FiguresProps) {
         {isOnlyInCalculator(campaign) &&
           ` El «${campaignName(campaign)}» se resta aquí del precio de la tienda, y solo lo tienes si compras con este presupuesto.`}
         {hidden &&
-          (budget.wasInvited || budget.invitees > 0) &&
+          (budget.wasInvited || budget.friends > 0) &&
           " Los descuentos por invitación están sujetos a comprobación."}
       </p>
     </div>

@@ -45,7 +45,7 @@ it("starts with one subject, nothing ticked and no invitation", () => {
     wasInvited: false,
     friendCode: "",
     codeApplied: false,
-    invitees: 0,
+    friends: 0,
     universityId: null,
     degreeId: null,
     picks: [null],
@@ -98,7 +98,7 @@ it("marks a non-blank friend code as applied until it is edited", () => {
 
 it("clears the friend code, and no friends one invites, when the invitation is unticked", () => {
   const budget = after(
-    { type: "invitees_chosen", invitees: 3 },
+    { type: "friends_chosen", friends: 3 },
     { type: "invited_ticked", ticked: true },
     { type: "code_typed", code: "AMIGA" },
     { type: "invited_ticked", ticked: false },
@@ -107,7 +107,7 @@ it("clears the friend code, and no friends one invites, when the invitation is u
     wasInvited: false,
     friendCode: "",
     codeApplied: false,
-    invitees: 3,
+    friends: 3,
   });
 });
 
@@ -117,7 +117,7 @@ it("prices a non-blank friend code, applied or not, and every invitee", () => {
     { type: "full_payment_ticked", ticked: true },
     { type: "invited_ticked", ticked: true },
     { type: "code_typed", code: " AMIGA " },
-    { type: "invitees_chosen", invitees: 2 },
+    { type: "friends_chosen", friends: 2 },
   );
   expect(quote(pricing, budget)).toEqual({
     baseCents: 400_00,

@@ -13,7 +13,7 @@ export type Budget = {
   friendCode: string;
   /** The page accepts any non-blank code. The server checks it when the budget is sent. */
   codeApplied: boolean;
-  invitees: number;
+  friends: number;
   universityId: number | null;
   degreeId: number | null;
   /** The chosen subjects, one entry per selector; null where nothing is chosen yet. */
@@ -27,7 +27,7 @@ export const NEW_BUDGET: Budget = {
   wasInvited: false,
   friendCode: "",
   codeApplied: false,
-  invitees: 0,
+  friends: 0,
   universityId: null,
   degreeId: null,
   picks: [null],
@@ -39,7 +39,7 @@ export type BudgetEvent =
   | { type: "invited_ticked"; ticked: boolean }
   | { type: "code_typed"; code: string }
   | { type: "code_applied" }
-  | { type: "invitees_chosen"; invitees: number }
+  | { type: "friends_chosen"; friends: number }
   | { type: "continued" }
   | { type: "went_back" }
   | { type: "university_chosen"; universityId: number | null }
@@ -63,8 +63,8 @@ export function change(budget: Budget, event: BudgetEvent): Budget {
       return { ...budget, friendCode: event.code, codeApplied: false };
     case "code_applied":
       return { ...budget, codeApplied: budget.friendCode.trim() !== "" };
-    case "invitees_chosen":
-      return { ...budget, invitees: event.invitees };
+    case "friends_chosen":
+      return { ...budget, friends: event.friends };
     case "continued":
       if (budget.step === "form") return { ...budget, step: "subjects" };
       return isComplete(budget) ? { ...budget, step: "results" } : budget;
@@ -97,6 +97,13 @@ export function chosenSubjects({ picks }: Budget): BudgetSubject[] {
   return picks.filter((pick) => pick !== null);
 }
 
+/** The degree of the chosen subjects, if they have one in common: its campaign counts. */
+export function chosenDegree(budget: Budget): number | null {
+  const degrees = new Set(chosenSubjects(budget).map(({ degreeId }) => degreeId));
+  const [only] = degrees;
+  return degrees.size === 1 && only !== undefined ? only : null;
+}
+
 export function quote(pricing: Pricing, budget: Budget): CalculatorQuote {
   return quoteCalculator(
     pricing,
@@ -104,8 +111,9 @@ export function quote(pricing: Pricing, budget: Budget): CalculatorQuote {
     {
       numberOfSubjects: budget.numberOfSubjects,
       fullPayment: budget.fullPayment,
-      invitedWithCode: budget.wasInvited && budget.friendCode.trim() !== "",
-      invitees: budget.invitees,
+      hasFriendCode: budget.wasInvited && budget.friendCode.trim() !== "",
+      friends: budget.friends,
+      degreeId: chosenDegree(budget),
     },
   );
 }
@@ -125,7 +133,7 @@ export function budgetPayload(budget: Budget, result: CalculatorQuote, dateRange
       wasInvited: budget.wasInvited,
       friendCode: budget.friendCode.trim(),
       dateRange,
-      numberOfInvitees: String(budget.invitees),
+      numberOfInvitees: String(budget.friends),
       selectedSubjects: subjects,
       selectedUniversityId: budget.universityId,
       selectedDegreeId: budget.degreeId,

@@ -134,7 +134,7 @@ export function Catalogue(props: Props) {
           cache={pages}
           query={query}
           onChange={changeQuery}
-          campaign={pricing.campaign}
+          pricing={pricing}
           changed={changed}
           cart={cart}
           onToggleLesson={onToggleLesson}

@@ -11,7 +11,7 @@ import { type Resource, type ResourceCache, useResource } from "../../lib/http/r
 import { NextIcon, PreviousIcon } from "../../lib/icons";
 import { type Cart, lineOf } from "../../lib/pricing/cart";
 import { CataloguePage, type CatalogueSubject } from "../../schemas/catalogue";
-import type { Campaign } from "../../schemas/pricing";
+import type { Pricing } from "../../schemas/pricing";
 import {
   type CatalogueQuery,
   cataloguePath,
@@ -35,7 +35,7 @@ const REQUEST = "#solicitar-asignatura";
 const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
 type CartProps = {
-  campaign: Campaign | null;
+  pricing: Pricing;
   /** Subjects that the checkout has found changed since they were loaded. */
   changed: ReadonlyMap<number, CatalogueSubject>;
   cart: Cart;

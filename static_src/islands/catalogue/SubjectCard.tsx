@@ -1,16 +1,16 @@
 import { memo, useState } from "react";
 import { CheckIcon, PeopleIcon } from "../../lib/icons";
 import { activeLessons, type CartLine, isComplete, isTicked } from "../../lib/pricing/cart";
-import { campaignName, sum } from "../../lib/pricing/discounts";
+import { campaignFor, campaignName, sum } from "../../lib/pricing/discounts";
 import { formatEuros, formatWholeEuros } from "../../lib/pricing/money";
 import { subjectCard } from "../../lib/pricing/quote";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
-import type { Campaign } from "../../schemas/pricing";
+import type { Pricing } from "../../schemas/pricing";
 import { WholeOffer } from "../payment/WholeOffer";
 
 type Props = {
   subject: CatalogueSubject;
-  campaign: Campaign | null;
+  pricing: Pricing;
   line: CartLine | undefined;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;
@@ -27,8 +27,9 @@ const LESSONS_SHOWN = 4;
  * only when its own line of the cart changes.
  */
 export const SubjectCard = memo(
-  ({ subject, campaign, line, onToggleLesson, onToggleAll, onPay }: Props) => {
+  ({ subject, pricing, line, onToggleLesson, onToggleAll, onPay }: Props) => {
     const { id, name, degree, lessons, finalPriceCents, totalDiscounts } = subject;
+    const campaign = campaignFor(pricing, degree.id, "cart");
     const { contents, completeOnly, enrolledStudents, lowestCents } = subject;
     const { listPriceCents, priceCents, discountEuros } = subjectCard(
       finalPriceCents,
@@ -95,7 +96,7 @@ export const SubjectCard = memo(
               {savingCents > 0 && (
                 <span>Ahorras {formatWholeEuros(savingCents)} frente a PECs sueltas</span>
               )}
-              {isCheaper && campaign?.cart && <span>{campaignName(campaign)}</span>}
+              {isCheaper && campaign && <span>{campaignName(campaign)}</span>}
             </p>
             <div className="subject__actions">
               <button

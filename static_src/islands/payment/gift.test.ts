@@ -39,13 +39,19 @@ describe("a gift", () => {
     }
   });
 
-  it.each(["https://a", "www.a", "premio.es", "yo@premio", "Hola.Feliz"])(
-    "takes no text that a mail program makes a link of: %s",
-    (text) => {
-      expect(Object.keys(errors({ message: text }))).toEqual(["gift.message"]);
-      expect(Object.keys(errors({ name: text }))).toEqual(["gift.name"]);
-    },
-  );
+  it.each([
+    "https://a",
+    "www.a",
+    "premio.es",
+    "yo@premio",
+    "Hola.Feliz",
+    "premio。es",
+    "premio．es",
+    "yo＠premio",
+  ])("takes no text that a mail program makes a link of: %s", (text) => {
+    expect(Object.keys(errors({ message: text }))).toEqual(["gift.message"]);
+    expect(Object.keys(errors({ name: text }))).toEqual(["gift.name"]);
+  });
 
   it.each(["Nota: 9.5", "Ya... por fin", "S. L.", "¡Suerte!"])("takes the text %s", (text) => {
     expect(errors({ message: text })).toEqual({});

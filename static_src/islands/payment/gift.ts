@@ -19,6 +19,9 @@ export const MESSAGE_LENGTH = 500;
 const LATEST_DELIVERY_DAYS = 90;
 // What a mail program makes a link of.
 const LINK = /:\/\/|www\.|@|[\p{L}\p{N}_]\.\p{L}{2}/iu;
+// Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
+const hasLink = (text: string): boolean =>
+  LINK.test(text.normalize("NFKC").replaceAll("\u3002", "."));
 const NO_LINKS =
   "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto.";
 
@@ -64,7 +67,7 @@ export function giftErrors(gift: Gift | null | undefined, buyerEmail: string): G
   if (!gift) return errors;
   if (!gift.sender.trim()) errors["gift.sender"] = "Escribe quién lo regala.";
   for (const field of ["sender", "name", "message"] as const) {
-    if (LINK.test(gift[field])) errors[`gift.${field}`] = NO_LINKS;
+    if (hasLink(gift[field])) errors[`gift.${field}`] = NO_LINKS;
   }
   const email = gift.email.trim();
   if (!email) errors["gift.email"] = "Escribe el email de quien lo recibe.";

@@ -18,7 +18,7 @@ const TWO_LESSONS: CartLine = { subject: subject(2), lessonIds: [21, 22] };
 const CART = [COMPLETE, TWO_LESSONS];
 const TEN_PERCENT = {
   code: "BIENVENIDA10",
-  promo: { kind: "PORCENTAJE" as const, value: 1000, isReferral: false },
+  promo: { kind: "PORCENTAJE" as const, value: 1000, isFriendCode: false },
 };
 
 it("estimates the order with one line per item and the discount names of the server", () => {

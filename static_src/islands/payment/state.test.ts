@@ -20,7 +20,7 @@ const ANA = {
 };
 const PROMO = {
   code: "BIENVENIDA10",
-  promo: { kind: "PORCENTAJE" as const, value: 1000, isReferral: false },
+  promo: { kind: "PORCENTAJE" as const, value: 1000, isFriendCode: false },
 };
 
 const given = (...events: PurchaseEvent[]): Purchase =>

@@ -3,7 +3,7 @@ import { formatDay } from "../../lib/dates";
 import { toast, toastOnNextPage } from "../../lib/page/toast";
 import { NO_CODE_WITH_QUOTE } from "../../lib/pricing/bindingPrice";
 import { formatEuros } from "../../lib/pricing/money";
-import { dueNowCents, instalmentsRefusal, quoteCart } from "../../lib/pricing/quote";
+import { dueNowCents, instalmentsRefusal } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
@@ -76,12 +76,11 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
       : dueNowCents(pricing, totalCents, paymentType);
-  const items = order.items.map(({ lessonId, priceCents }) => ({
+  const items = order.items.map(({ lessonId }) => ({
     complete: lessonId === null,
-    priceCents,
   }));
   // As in the payment dialog: show the lines at their list price, then the discounts.
-  const listPrices = priced?.lines ?? quoteCart(pricing, items, { paymentType, promo: null }).lines;
+  const lines = priced?.lines ?? order.items;
   const checkoutCart = { items: checkoutItemsOf(order), totalCents, plan: pricing.instalments };
   const quoteNotice = priced ? priced.quoteNotice : isAsSaved ? null : reasonOf(order, "quote");
   const paymentProps = { email: contact.email, academy };
@@ -174,7 +173,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
                 </div>
                 <div>
                   <span className="price">
-                    {formatEuros(listPrices[index]?.listPriceCents ?? item.priceCents)}
+                    {formatEuros(lines[index]?.listPriceCents ?? item.priceCents)}
                   </span>
                   {order.items.length > 1 && !isConfirming && (
                     <button

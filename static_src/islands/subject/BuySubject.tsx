@@ -17,7 +17,7 @@ import {
   toPricedItems,
   withoutUnavailable,
 } from "../../lib/pricing/cart";
-import { campaignName } from "../../lib/pricing/discounts";
+import { campaignFor, campaignName } from "../../lib/pricing/discounts";
 import { formatEuros } from "../../lib/pricing/money";
 import { quoteCart, subjectCard } from "../../lib/pricing/quote";
 import { vatSentence } from "../../lib/pricing/vatNote";
@@ -47,7 +47,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
   const button = useRef<HTMLButtonElement>(null);
 
   const unfinished = useUnfinishedPurchase(() => import("../payment/UnfinishedPurchase"));
-  const { campaign } = pricing;
+  const campaign = campaignFor(pricing, subject.degree.id, "cart");
   const whole = subjectCard(subject.finalPriceCents, subject.totalDiscounts, {
     campaign,
     lowestCents: subject.lowestCents,

@@ -4,6 +4,7 @@
  */
 import type { Campaign, Pricing } from "../../schemas/pricing";
 import {
+  campaignFor,
   campaignName,
   type Discount,
   fullPaymentName,
@@ -19,13 +20,13 @@ export type CalculatorQuote = { baseCents: number; discounts: Discount[]; finalC
 export const isOnlyInCalculator = (campaign: Campaign | null): campaign is Campaign =>
   !!campaign?.calculator && !(campaign.cart && !campaign.pricesIncludeIt);
 
-const INVITED_NAME = "Código de amigo";
-const INVITEES_NAME = "Amigos invitados";
+const FRIEND_CODE_NAME = "Código de amigo";
+const FRIENDS_NAME = "Amigos invitados";
 
 /**
  * The calculator's price for a budget. Percentages are taken of the base and rounded half up to
  * whole euros. Without chosen subjects the base is the unit price times `numberOfSubjects`.
- * Choosing some of the subjects but not all is an error.
+ * Choosing some of the subjects but not all is an error. `degreeId` is that of the chosen subjects.
  */
 export function quoteCalculator(
   pricing: Pricing,
@@ -33,11 +34,12 @@ export function quoteCalculator(
   options: {
     numberOfSubjects: number;
     fullPayment: boolean;
-    invitedWithCode: boolean;
-    invitees: number;
+    hasFriendCode: boolean;
+    friends: number;
+    degreeId: number | null;
   },
 ): CalculatorQuote {
-  const { numberOfSubjects, fullPayment, invitedWithCode, invitees } = options;
+  const { numberOfSubjects, fullPayment, hasFriendCode, friends, degreeId } = options;
   const chosen = subjectPricesCents.length;
   if (chosen > 0 && chosen !== numberOfSubjects) {
     throw new RangeError(`${chosen} prices for ${numberOfSubjects} subjects`);
@@ -45,7 +47,7 @@ export function quoteCalculator(
   const baseCents =
     chosen > 0 ? sum(subjectPricesCents) : numberOfSubjects * pricing.unitBasePriceCents;
   const wholeEurosOf = (percent: number) => halfUp(baseCents * percent, 100 * 100) * 100;
-  const campaign = pricing.campaign?.calculator ? pricing.campaign : null;
+  const campaign = campaignFor(pricing, degreeId, "calculator");
 
   const discounts: Discount[] = [
     { name: VOLUME_NAME, amountCents: volumeDiscountCents(pricing, numberOfSubjects) },
@@ -57,12 +59,12 @@ export function quoteCalculator(
     const percent = pricing.fullPaymentPercent;
     discounts.push({ name: fullPaymentName(percent), amountCents: wholeEurosOf(percent) });
   }
-  if (invitedWithCode) {
-    discounts.push({ name: INVITED_NAME, amountCents: pricing.invitedCents });
+  if (hasFriendCode) {
+    discounts.push({ name: FRIEND_CODE_NAME, amountCents: pricing.friendCodeCents });
   }
   discounts.push({
-    name: INVITEES_NAME,
-    amountCents: Math.min(invitees, pricing.inviteeMax) * pricing.inviteeCents,
+    name: FRIENDS_NAME,
+    amountCents: Math.min(friends, pricing.friendsMax) * pricing.perFriendCents,
   });
 
   const listed = discounts.filter((discount) => discount.amountCents > 0);

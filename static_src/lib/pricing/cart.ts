@@ -107,8 +107,18 @@ export function countLines(cart: Cart): number {
 export function toPricedItems(cart: Cart): PricedItem[] {
   return cart.flatMap<PricedItem>((line) =>
     isComplete(line)
-      ? [{ priceCents: line.subject.finalPriceCents, complete: true }]
-      : chosenLessons(line).map(({ priceCents }) => ({ priceCents, complete: false })),
+      ? [
+          {
+            priceCents: line.subject.finalPriceCents,
+            complete: true,
+            degreeId: line.subject.degree.id,
+          },
+        ]
+      : chosenLessons(line).map(({ priceCents }) => ({
+          priceCents,
+          complete: false,
+          degreeId: line.subject.degree.id,
+        })),
   );
 }
 

@@ -26,6 +26,22 @@ export function campaignName({ name, percent }: Campaign): string {
   return `Descuento ${MONTHS.includes(month) ? `de ${month}` : own} (${percent} %)`;
 }
 
+/**
+ * The one campaign that counts in this place for a subject of this degree, as `campaign_for` of
+ * `apps/pricing/rules.py` says: the largest of those for its degree and the one for all.
+ */
+export function campaignFor(
+  { campaign, degreeCampaigns }: Pricing,
+  degreeId: number | null,
+  place: "cart" | "calculator",
+): Campaign | null {
+  const forAll = campaign?.[place] ? campaign : null;
+  const own = degreeCampaigns.find(
+    (one) => one[place] && degreeId !== null && one.degreeIds.includes(degreeId),
+  );
+  return own && own.percent >= (forAll?.percent ?? 0) ? own : forAll;
+}
+
 export const sum = (numbers: readonly number[]) =>
   numbers.reduce((total, number) => total + number, 0);
 

@@ -9,11 +9,12 @@ export const PRICING: Pricing = {
     [3, 4500],
   ],
   fullPaymentPercent: 5,
-  invitedCents: 1500,
-  inviteeCents: 2000,
-  inviteeMax: 8,
+  friendCodeCents: 1500,
+  perFriendCents: 2000,
+  friendsMax: 8,
   instalments: { count: 3, everyDays: 20, minimumTotalCents: 3000 },
   campaign: null,
+  degreeCampaigns: [],
 };
 
 export function subject(id: number, priceCents = 20_000): CatalogueSubject {
@@ -33,7 +34,7 @@ export function subject(id: number, priceCents = 20_000): CatalogueSubject {
     contents: "2 PECs",
     completeOnly: false,
     enrolledStudents: 0,
-    degree: { name: "Economía", university: { id: 1, acronym: "UA" } },
+    degree: { id: 1, name: "Economía", university: { id: 1, acronym: "UA" } },
     lessons: [lesson(id * 10 + 1), lesson(id * 10 + 2)],
   };
 }

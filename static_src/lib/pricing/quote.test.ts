@@ -17,10 +17,14 @@ import {
 const cents = z.number();
 const discounts = z.array(z.tuple([z.string(), cents]));
 const terms = z.optional(z.string());
+/** The degree of each subject, then of each lesson. */
+const degrees = z.optional(z.array(z.number()));
+const degreeCampaigns = z.optional(z.array(z.string()));
 
 const Golden = z.object({
   terms: z.record(z.string(), z.record(z.string(), z.unknown())),
   campaigns: z.record(z.string(), z.unknown()),
+  degree_campaigns: z.record(z.string(), z.unknown()),
   only_in_calculator: z.array(z.string()),
   cart: z.array(
     z.object({
@@ -28,13 +32,15 @@ const Golden = z.object({
       terms,
       subjects: z.array(cents),
       lessons: z.array(cents),
+      degrees,
       payment_type: PaymentType,
       campaign: z.nullable(z.string()),
+      degree_campaigns: degreeCampaigns,
       promo: z.nullable(
         z.object({
           kind: z.enum(["PORCENTAJE", "FIJO"]),
           value: z.number(),
-          is_referral: z.boolean(),
+          is_friend_code: z.boolean(),
         }),
       ),
       binding: z.optional(cents),
@@ -66,9 +72,11 @@ const Golden = z.object({
       subject_prices: z.array(cents),
       number_of_subjects: z.number(),
       full_payment: z.boolean(),
-      invited_with_code: z.boolean(),
-      invitees: z.number(),
+      has_friend_code: z.boolean(),
+      friends: z.number(),
+      degree: z.optional(z.number()),
       campaign: z.nullable(z.string()),
+      degree_campaigns: degreeCampaigns,
       base: cents,
       discounts,
       final: cents,
@@ -100,17 +108,21 @@ const Golden = z.object({
 
 const golden = Golden.parse(goldenFile);
 
-const pricingWith = (campaign: string | null, terms?: string) =>
+const pricingWith = (campaign: string | null, terms?: string, ofDegrees: string[] = []) =>
   Pricing.parse({
     ...(terms === undefined ? goldenFile.pricing : golden.terms[terms]),
     campaign: campaign === null ? null : golden.campaigns[campaign],
+    degree_campaigns: ofDegrees.map((name) => golden.degree_campaigns[name]),
   });
 const pricing = pricingWith(null);
 
-const itemsOf = ({ subjects, lessons }: { subjects: number[]; lessons: number[] }) => [
-  ...subjects.map((priceCents) => ({ priceCents, complete: true })),
-  ...lessons.map((priceCents) => ({ priceCents, complete: false })),
-];
+type Basket = { subjects: number[]; lessons: number[]; degrees?: number[] | undefined };
+const itemsOf = ({ subjects, lessons, degrees }: Basket) =>
+  [...subjects, ...lessons].map((priceCents, at) => ({
+    priceCents,
+    complete: at < subjects.length,
+    degreeId: degrees?.[at] ?? null,
+  }));
 const discountsOf = (listed: [string, number][]) =>
   listed.map(([name, amountCents]) => ({ name, amountCents }));
 
@@ -120,12 +132,12 @@ describe("the golden cases shared with the server", () => {
   });
 
   it.each(golden.cart)("cart: $name", (wanted) => {
-    const pricing = pricingWith(wanted.campaign, wanted.terms);
+    const pricing = pricingWith(wanted.campaign, wanted.terms, wanted.degree_campaigns);
     const paymentType: PaymentType = wanted.payment_type;
     const promo = wanted.promo && {
       kind: wanted.promo.kind,
       value: wanted.promo.value,
-      isReferral: wanted.promo.is_referral,
+      isFriendCode: wanted.promo.is_friend_code,
     };
     const bindingCents = wanted.binding ?? null;
     const quote = quoteCart(pricing, itemsOf(wanted), { paymentType, promo, bindingCents });
@@ -156,6 +168,7 @@ describe("the golden cases shared with the server", () => {
         subjectId,
         priceCents,
         complete,
+        degreeId: null,
       }));
       const today = quoteCart(pricingWith(campaign ?? null, terms), chosen, {
         paymentType: payment_type,
@@ -168,13 +181,14 @@ describe("the golden cases shared with the server", () => {
 
   it.each(golden.calculator)("calculator: $name", (wanted) => {
     const quote = quoteCalculator(
-      pricingWith(wanted.campaign, wanted.terms),
+      pricingWith(wanted.campaign, wanted.terms, wanted.degree_campaigns),
       wanted.subject_prices,
       {
         numberOfSubjects: wanted.number_of_subjects,
         fullPayment: wanted.full_payment,
-        invitedWithCode: wanted.invited_with_code,
-        invitees: wanted.invitees,
+        hasFriendCode: wanted.has_friend_code,
+        friends: wanted.friends,
+        degreeId: wanted.degree ?? null,
       },
     );
     expect(quote).toStrictEqual({
@@ -225,15 +239,16 @@ it("refuses to price a budget with only some of its subjects chosen", () => {
   const options = {
     numberOfSubjects: 2,
     fullPayment: false,
-    invitedWithCode: false,
-    invitees: 0,
+    hasFriendCode: false,
+    friends: 0,
+    degreeId: null,
   };
   expect(() => quoteCalculator(pricing, [24_000], options)).toThrow("1 prices for 2 subjects");
 });
 
 it("limits a promo code's discount to the remaining total", () => {
-  const fixed = { kind: "FIJO", value: 5000, isReferral: false } as const;
-  const percentage = { kind: "PORCENTAJE", value: 1050, isReferral: false } as const;
+  const fixed = { kind: "FIJO", value: 5000, isFriendCode: false } as const;
+  const percentage = { kind: "PORCENTAJE", value: 1050, isFriendCode: false } as const;
   expect(promoDiscountCents(fixed, 3000)).toBe(3000);
   expect(promoDiscountCents(percentage, 3000)).toBe(315);
 });

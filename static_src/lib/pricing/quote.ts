@@ -6,6 +6,7 @@
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Campaign, Pricing } from "../../schemas/pricing";
 import {
+  campaignFor,
   campaignName,
   type Discount,
   fullPaymentName,
@@ -20,10 +21,10 @@ import { halfUp } from "./money";
 export type InstalmentsRefusal = "no_complete_subject" | "below_minimum";
 
 /** A complete subject with its final price, or a single lesson with its price. */
-export type PricedItem = { priceCents: number; complete: boolean };
+export type PricedItem = { priceCents: number; complete: boolean; degreeId: number | null };
 
 /** `value`: hundredths of a percent for PORCENTAJE, cents for FIJO. */
-export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isReferral: boolean };
+export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isFriendCode: boolean };
 
 export type CartLinePrice = { listPriceCents: number; priceCents: number };
 
@@ -53,9 +54,9 @@ export function quoteCart(
     bindingCents = null,
   }: { paymentType: PaymentType; promo: Promo | null; bindingCents?: number | null },
 ): CartQuote {
-  const campaign = pricing.campaign?.cart ? pricing.campaign : null;
-  const lines = items.map(({ priceCents }) => ({
-    listPriceCents: listPriceCents(priceCents, campaign),
+  const campaigns = items.map(({ degreeId }) => campaignFor(pricing, degreeId, "cart"));
+  const lines = items.map(({ priceCents }, at) => ({
+    listPriceCents: listPriceCents(priceCents, campaigns[at] ?? null),
     priceCents,
   }));
   const listTotalCents = sum(lines.map((line) => line.listPriceCents));
@@ -74,12 +75,14 @@ export function quoteCart(
   if (bindingCents !== null) {
     take(BINDING_QUOTE_NAME, listTotalCents - bindingCents);
   } else {
-    if (campaign) {
+    for (const campaign of largestFirst(pricing)) {
+      const reduced = lines.filter((_, at) => campaigns[at] === campaign);
+      const reducedCents = sum(reduced.map((line) => line.priceCents));
       take(
         campaignName(campaign),
         campaign.pricesIncludeIt
-          ? listTotalCents - subtotalCents
-          : halfUp(subtotalCents * campaign.percent, 100),
+          ? sum(reduced.map((line) => line.listPriceCents)) - reducedCents
+          : halfUp(reducedCents * campaign.percent, 100),
       );
     }
     take(VOLUME_NAME, volumeDiscountCents(pricing, completeSubjects));
@@ -87,11 +90,17 @@ export function quoteCart(
       const percent = pricing.fullPaymentPercent;
       take(fullPaymentName(percent), halfUp(subtotalCents * percent, 100));
     }
-    if (promo && (completeSubjects > 0 || !promo.isReferral)) {
+    if (promo && (completeSubjects > 0 || !promo.isFriendCode)) {
       take(PROMO_NAME, promoDiscountCents(promo, remainingCents));
     }
   }
   return { lines, discounts, listTotalCents, totalCents: remainingCents };
+}
+
+/** The campaigns, the largest first; of equal ones that for all is the last, as on the server. */
+function largestFirst({ campaign, degreeCampaigns }: Pricing): Campaign[] {
+  const all: Campaign[] = campaign ? [...degreeCampaigns, campaign] : [...degreeCampaigns];
+  return all.sort((one, other) => other.percent - one.percent);
 }
 
 /** The promo code's discount on the amount that the other discounts leave; never more than that. */
@@ -123,7 +132,7 @@ export function dueNowCents(
  */
 export function instalmentsRefusal(
   pricing: Pricing,
-  items: readonly PricedItem[],
+  items: readonly Pick<PricedItem, "complete">[],
   totalCents: number,
   minimumCents: number = pricing.instalments.minimumTotalCents,
 ): InstalmentsRefusal | null {

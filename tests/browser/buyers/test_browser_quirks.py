@@ -2,14 +2,11 @@
 
 from playwright.sync_api import Route, expect
 
-from apps.catalogue.models import Subject
 from tests.browser.records import only_order, orders_of, payments_at_provider
-from tests.browser.visitor import HeldRequests, Visitor
+from tests.browser.visitor import HeldRequests
 
 
-def test_page_restored_by_the_browser_while_busy_is_reloaded(
-    visitor: Visitor, maths: Subject
-) -> None:
+def test_page_restored_by_the_browser_while_busy_is_reloaded(visitor, maths):
     # Playwright's Chromium has no back/forward cache: dispatch the event of a restored page.
     visitor.to_step_2(maths.degree, [maths]).tick_boxes()
     held = HeldRequests(visitor.page, "**/api/process-checkout")
@@ -27,9 +24,7 @@ def test_page_restored_by_the_browser_while_busy_is_reloaded(
     expect(visitor.cart_button).to_have_count(0)
 
 
-def test_purchase_works_in_a_browser_that_blocks_all_site_data(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_purchase_works_in_a_browser_that_blocks_all_site_data(visitor, maths, email):
     visitor.page.add_init_script(
         """if (window === window.top) Object.defineProperty(window, "sessionStorage", {
              get() { throw new DOMException("Access is denied.", "SecurityError"); } });"""
@@ -41,9 +36,7 @@ def test_purchase_works_in_a_browser_that_blocks_all_site_data(
     assert only_order(email).status == "paid"
 
 
-def test_retry_after_a_lost_response_uses_the_same_order(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_retry_after_a_lost_response_uses_the_same_order(visitor, maths, email):
     lost: list[str] = []
 
     def lose_the_first_answer(route: Route) -> None:
@@ -67,9 +60,7 @@ def test_retry_after_a_lost_response_uses_the_same_order(
     assert [payment["status"] for payment in payments_at_provider(order)] == ["succeeded"]
 
 
-def test_buyer_waits_while_payments_are_paused_and_pays_then(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_buyer_waits_while_payments_are_paused_and_pays_then(visitor, maths, email):
     paused: list[Route] = []
 
     def pause_the_first(route: Route) -> None:

@@ -1,13 +1,9 @@
 """The cards of the catalogue: contents, saving, folded lessons, heights."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import expect
-
-from tests.browser.records import Shelf
-from tests.browser.visitor import Visitor
 
 # For each card: its top and height, and the empty room below the last line that it shows.
 GEOMETRY = """(cards) => cards.map((card) => {
@@ -24,7 +20,7 @@ GEOMETRY = """(cards) => cards.map((card) => {
 LARGEST_HOLE = 60
 
 
-def test_cards_of_a_row_are_equally_high_and_have_no_holes(visitor: Visitor, shelf: Shelf) -> None:
+def test_cards_of_a_row_are_equally_high_and_have_no_holes(visitor, shelf):
     for name, lessons in (("Una", 1), ("Cuatro", 4), ("Seis", 6)):
         shelf.put(f"Con {name}", "30.00", lessons=lessons)
     visitor.open_catalogue(shelf.degree)
@@ -37,9 +33,7 @@ def test_cards_of_a_row_are_equally_high_and_have_no_holes(visitor: Visitor, she
 
 
 @pytest.mark.parametrize("alive", [True, False])
-def test_lessons_after_the_fourth_are_unfolded_by_keyboard(
-    new_visitor: Callable[..., Visitor], shelf: Shelf, alive: bool
-) -> None:
+def test_lessons_after_the_fourth_are_unfolded_by_keyboard(new_visitor, shelf, alive):
     subject = shelf.put("Con seis", "247.00", lessons=6)
     visitor = new_visitor(java_script_enabled=alive)
     if alive:
@@ -65,7 +59,7 @@ def test_lessons_after_the_fourth_are_unfolded_by_keyboard(
     expect(box).not_to_be_checked()
 
 
-def test_a_link_to_a_folded_lesson_shows_it_ticked(visitor: Visitor, shelf: Shelf) -> None:
+def test_a_link_to_a_folded_lesson_shows_it_ticked(visitor, shelf):
     subject = shelf.put("Con cinco", "180.00", lessons=5)
     lesson = subject.lessons.get(title="PEC 5")
     query = f"asignatura={subject.pk}&leccion={lesson.pk}"
@@ -74,9 +68,7 @@ def test_a_link_to_a_folded_lesson_shows_it_ticked(visitor: Visitor, shelf: Shel
     expect(visitor.lesson_box(lesson)).to_be_visible()
 
 
-def test_card_is_the_same_before_and_after_its_island_is_mounted(
-    new_visitor: Callable[..., Visitor], shelf: Shelf
-) -> None:
+def test_card_is_the_same_before_and_after_its_island_is_mounted(new_visitor, shelf):
     shelf.put("Con seis", "182.50", lessons=6)
     only = shelf.put("Solo completa", "100.00", lessons=2)
     only.complete_only = True

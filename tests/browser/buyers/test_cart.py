@@ -4,13 +4,10 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.records import Shelf
-from tests.browser.visitor import Visitor, expect_ticked, wait_until
+from tests.browser.visitor import expect_ticked, wait_until
 
 
-def test_select_all_adds_the_complete_subject_and_a_second_click_removes_it(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_select_all_adds_the_complete_subject_and_a_second_click_removes_it(visitor, shelf):
     subject = shelf.put("Cálculo", "200.00", lessons=3)
     visitor.open_catalogue(shelf.degree)
     boxes = visitor.card(subject).get_by_role("checkbox")
@@ -28,8 +25,8 @@ def test_select_all_adds_the_complete_subject_and_a_second_click_removes_it(
 
 
 def test_unticking_one_lesson_of_a_complete_subject_leaves_single_lessons_at_their_price(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+    visitor, shelf
+):
     subject = shelf.put("Cálculo", "200.00", lessons=3, lesson_price="50.00")
     visitor.open_catalogue(shelf.degree).fill_cart([subject])
 
@@ -44,8 +41,8 @@ def test_unticking_one_lesson_of_a_complete_subject_leaves_single_lessons_at_the
 
 
 def test_cart_shows_volume_and_full_payment_discounts_total_and_instalments_with_2_decimals(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+    visitor, shelf
+):
     subjects = [shelf.put(name, "200.00") for name in ("Cálculo", "Física")]
     single = shelf.put("Química", "150.00", lesson_price="50.00").lessons.get(title="PEC 1")
 
@@ -66,7 +63,7 @@ def test_cart_shows_volume_and_full_payment_discounts_total_and_instalments_with
     expect(visitor.cart_button).to_contain_text("412,50 €")
 
 
-def test_lessons_and_subjects_can_be_removed_in_the_cart(visitor: Visitor, shelf: Shelf) -> None:
+def test_lessons_and_subjects_can_be_removed_in_the_cart(visitor, shelf):
     subject = shelf.put("Cálculo", "200.00")
     other = shelf.put("Física", "180.00")
     lessons = list(other.lessons.all())
@@ -85,9 +82,7 @@ def test_lessons_and_subjects_can_be_removed_in_the_cart(visitor: Visitor, shelf
     expect(visitor.card(subject).get_by_text("Completa", exact=True)).to_have_count(0)
 
 
-def test_cart_is_kept_when_filters_and_pages_change_and_lost_on_reload(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_cart_is_kept_when_filters_and_pages_change_and_lost_on_reload(visitor, shelf):
     subject = shelf.put("Cálculo", "200.00")
     visitor.open_catalogue(shelf.degree).fill_cart([subject])
 
@@ -102,9 +97,7 @@ def test_cart_is_kept_when_filters_and_pages_change_and_lost_on_reload(
     expect(visitor.cart_button).to_have_count(0)
 
 
-def test_floating_cart_button_is_at_the_bottom_right_and_opens_the_payment_dialog(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_floating_cart_button_is_at_the_bottom_right_and_opens_the_payment_dialog(visitor, shelf):
     subject = shelf.put("Cálculo", "200.00")
     visitor.open_catalogue(shelf.degree).fill_cart([subject])
 
@@ -123,9 +116,7 @@ def test_floating_cart_button_is_at_the_bottom_right_and_opens_the_payment_dialo
     expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
 
 
-def test_double_click_on_the_cross_of_a_line_removes_no_other_line(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_double_click_on_the_cross_of_a_line_removes_no_other_line(visitor, shelf):
     subjects = [shelf.put(name, "200.00") for name in ("Cálculo", "Física", "Química", "Lógica")]
     visitor.open_catalogue(shelf.degree).fill_cart(subjects)
     crosses = re.compile("^Quitar .* del (carrito|pedido)$")
@@ -137,8 +128,8 @@ def test_double_click_on_the_cross_of_a_line_removes_no_other_line(
 
 
 def test_floating_cart_button_below_1088_px_opens_the_cart_one_press_from_the_payment(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+    visitor, shelf
+):
     subject = shelf.put("Cálculo", "200.00")
     visitor.open_catalogue(shelf.degree).fill_cart([subject])
     visitor.page.set_viewport_size({"width": 1087, "height": 900})
@@ -150,7 +141,7 @@ def test_floating_cart_button_below_1088_px_opens_the_cart_one_press_from_the_pa
     expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
 
 
-def test_cart_changes_are_announced_to_screen_readers(visitor: Visitor, shelf: Shelf) -> None:
+def test_cart_changes_are_announced_to_screen_readers(visitor, shelf):
     subject = shelf.put("Cálculo", "200.00")
     visitor.open_catalogue(shelf.degree).fill_cart([subject])
 

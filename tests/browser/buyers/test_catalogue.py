@@ -1,7 +1,6 @@
 """The catalogue on /compra: filters, pages and the query string."""
 
 import re
-from collections.abc import Callable, Iterator
 from math import ceil
 
 import pytest
@@ -28,16 +27,14 @@ def expect_names(visitor: Visitor, names: list[str]) -> None:
 
 
 @pytest.fixture
-def full_shelf(shelf: Shelf) -> Shelf:
+def full_shelf(shelf):
     """Twenty subjects of one degree: three pages of nine, two of eighteen."""
     for number in range(1, 21):
         shelf.put(f"Materia {number:02}", "100.00", lessons=1)
     return shelf
 
 
-def test_catalogue_opens_with_the_first_open_university_and_its_first_page(
-    visitor: Visitor,
-) -> None:
+def test_catalogue_opens_with_the_first_open_university_and_its_first_page(visitor):
     first = University.objects.open().by_name()[0]
     requests = visitor.responses_of(CATALOGUE)
 
@@ -64,7 +61,7 @@ def test_catalogue_opens_with_the_first_open_university_and_its_first_page(
 
 
 @pytest.fixture
-def none_open() -> Iterator[None]:
+def none_open():
     """No university is open, as on a site whose catalogue is not ready yet."""
     ids = [university.pk for university in University.objects.open()]
     University.objects.filter(pk__in=ids).update(status=University.Status.COMING_SOON)
@@ -73,9 +70,7 @@ def none_open() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("none_open")
-def test_catalogue_without_an_open_university_shows_a_message_and_loads_nothing(
-    visitor: Visitor,
-) -> None:
+def test_catalogue_without_an_open_university_shows_a_message_and_loads_nothing(visitor):
     requests = visitor.responses_of(CATALOGUE)
     visitor.open_catalogue()
 
@@ -88,9 +83,7 @@ def test_catalogue_without_an_open_university_shows_a_message_and_loads_nothing(
     visitor.assert_accessible()
 
 
-def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(visitor, shelf):
     subject = shelf.put("Botánica", "100.00")
     visitor.open_catalogue(query="pagina=2")
 
@@ -109,7 +102,7 @@ def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
     expect(visitor.page).to_have_url(re.compile(r"/compra$"))
 
 
-def test_search_is_sent_300_ms_after_the_last_key(visitor: Visitor) -> None:
+def test_search_is_sent_300_ms_after_the_last_key(visitor):
     visitor.page.clock.install()
     visitor.open_catalogue()
     visitor.stop_the_clock()
@@ -137,7 +130,7 @@ def test_search_is_sent_300_ms_after_the_last_key(visitor: Visitor) -> None:
     assert [re.search("search=([^&]*)", answer.url)[1] for answer in requests] == ["derecho+r"]  # type: ignore[index]
 
 
-def test_search_without_results_shows_a_message(visitor: Visitor) -> None:
+def test_search_without_results_shows_a_message(visitor):
     visitor.open_catalogue(query="buscar=zzzz")
 
     expect(
@@ -152,7 +145,7 @@ def test_search_without_results_shows_a_message(visitor: Visitor) -> None:
     expect(visitor.page.get_by_role("dialog", name="Solicita tu asignatura")).to_be_visible()
 
 
-def test_subjects_are_sorted_by_name_and_price(phone: Visitor, shelf: Shelf) -> None:
+def test_subjects_are_sorted_by_name_and_price(phone, shelf):
     for name, price in (("Botánica", "90.00"), ("Zoología", "80.00"), ("Anatomía", "100.00")):
         shelf.put(name, price)
     page = phone.open_catalogue(shelf.degree).page
@@ -166,22 +159,7 @@ def test_subjects_are_sorted_by_name_and_price(phone: Visitor, shelf: Shelf) -> 
     expect(page.get_by_label("Ordenar por")).to_have_value("precio")
 
 
-def test_page_size_can_be_changed(visitor: Visitor) -> None:
-    visitor.open_catalogue(query="pagina=3")
-    sizes = visitor.page.get_by_label("Por página")
-    expect(sizes).to_have_value("9")
-    expect(sizes.get_by_role("option")).to_have_text(["6", "9", "12", "18", "Todas"])
-
-    for size in (6, 12, 18):
-        sizes.select_option(str(size))
-        expect(visitor.cards).to_have_count(size)
-        expect_names(visitor, first_names(size))
-        expect(visitor.page).to_have_url(re.compile(rf"\?por_pagina={size}$"))
-
-
-def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_retried(
-    visitor: Visitor,
-) -> None:
+def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_retried(visitor):
     visitor.watch.expect(r"net::ERR_FAILED.*/api/catalogue")
     visitor.watch.expect("ApiError")
     visitor.open_catalogue()
@@ -215,9 +193,7 @@ def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_re
     expect(visitor.page.get_by_role("button", name="Siguiente")).to_be_disabled()
 
 
-def test_page_that_no_longer_exists_becomes_the_last_page_after_a_click(
-    visitor: Visitor, full_shelf: Shelf
-) -> None:
+def test_page_that_no_longer_exists_becomes_the_last_page_after_a_click(visitor, full_shelf):
     visitor.open_catalogue(full_shelf.degree, "pagina=2")
     Subject.objects.filter(degree=full_shelf.degree).exclude(name__startswith="Materia 1").update(
         active=False
@@ -232,7 +208,7 @@ def test_page_that_no_longer_exists_becomes_the_last_page_after_a_click(
     expect(visitor.page).to_have_url(re.compile(rf"carrera={full_shelf.degree.pk}$"))
 
 
-def test_choosing_another_university_shows_page_1_with_all_its_degrees(visitor: Visitor) -> None:
+def test_choosing_another_university_shows_page_1_with_all_its_degrees(visitor):
     other = University.objects.create(
         name="Universidad Zeta", acronym="UZETA", status=University.Status.OPEN, is_sample=True
     )
@@ -255,8 +231,8 @@ def test_choosing_another_university_shows_page_1_with_all_its_degrees(visitor: 
 
 
 def test_address_and_back_button_restore_filters_page_and_page_size(
-    visitor: Visitor, new_visitor: Callable[..., Visitor], full_shelf: Shelf
-) -> None:
+    visitor, new_visitor, full_shelf
+):
     visitor.open_catalogue(full_shelf.degree)
     visitor.page.get_by_label("Por página").select_option("6")
     expect(visitor.cards).to_have_count(6)
@@ -278,9 +254,7 @@ def test_address_and_back_button_restore_filters_page_and_page_size(
     expect(visitor.cards).to_have_count(6)
 
 
-def test_subject_list_is_cached_for_1_minute_and_focusing_the_window_loads_nothing(
-    visitor: Visitor,
-) -> None:
+def test_subject_list_is_cached_for_1_minute_and_focusing_the_window_loads_nothing(visitor):
     visitor.page.clock.install()
     visitor.open_catalogue()
     visitor.stop_the_clock()
@@ -313,8 +287,8 @@ def test_subject_list_is_cached_for_1_minute_and_focusing_the_window_loads_nothi
 
 
 def test_card_of_a_subject_whose_last_lesson_expires_says_that_no_lessons_are_available(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+    visitor, shelf
+):
     subject = shelf.put("Mineralogía", "100.00", lessons=1)
 
     def expire(route: Route) -> None:
@@ -332,9 +306,7 @@ def test_card_of_a_subject_whose_last_lesson_expires_says_that_no_lessons_are_av
     expect(visitor.select_all(subject)).to_be_disabled()
 
 
-def test_card_shows_list_price_and_discount_and_sells_no_expired_lesson(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_card_shows_list_price_and_discount_and_sells_no_expired_lesson(visitor, shelf):
     subject = shelf.put("Óptica", "192.00", lessons=3)
     subject.total_discounts = 15
     subject.save()

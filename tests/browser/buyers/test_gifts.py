@@ -1,13 +1,11 @@
 """Gifts: Bruno buys, Leo gets the access."""
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from playwright.sync_api import expect
 
-from apps.catalogue.models import Subject
 from apps.classroom.models import Account, Enrolment
 from apps.core.dates import today
 from apps.orders.models import Gift
@@ -29,7 +27,7 @@ PRESENT = "Tienes un regalo"
 
 
 @pytest.fixture
-def friend(email: str) -> str:
+def friend(email):
     return f"leo-{email}"
 
 
@@ -47,8 +45,8 @@ def fill_step_1(visitor: Visitor, friend: str, **gift: str) -> None:
 
 
 def test_friend_gets_the_access_and_the_message_and_the_buyer_the_receipt(
-    new_visitor: Callable[..., Visitor], maths: Subject, email: str, friend: str
-) -> None:
+    new_visitor, maths, email, friend
+):
     visitor = new_visitor(viewport=PHONE)
     page = visitor.page
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
@@ -87,9 +85,7 @@ def test_friend_gets_the_access_and_the_message_and_the_buyer_the_receipt(
     expect(leo.get_by_text(maths.name).first).to_be_visible()
 
 
-def test_gift_for_a_later_day_is_chosen_by_keyboard_and_can_be_corrected(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_gift_for_a_later_day_is_chosen_by_keyboard_and_can_be_corrected(visitor, maths, email):
     page = visitor.page
     day = today() + timedelta(days=20)
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()

@@ -10,16 +10,15 @@ from playwright.sync_api import expect
 
 from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment
-from apps.orders.models import Order, Payment
-from tests.browser.buyers.test_purchase import burst_of_clicks, expect_both_mails
+from apps.orders.models import Order
+from tests.browser.buyers.test_purchase import expect_both_mails
 from tests.browser.records import (
-    bank_undecided,
     eventually,
     only_order,
     payments_at_provider,
     switch_webhooks,
 )
-from tests.browser.visitor import SLOW_CARD, Visitor
+from tests.browser.visitor import Visitor
 from tests.helpers.factories import make_promo
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
@@ -28,7 +27,7 @@ PAGE = re.compile(r"/c/pay/cs_test_")
 
 
 @pytest.fixture
-def mode() -> str:
+def mode():
     return "hosted"
 
 
@@ -37,8 +36,8 @@ def go_to_the_page(visitor: Visitor, maths: Subject, euros: str = "190,00 €") 
 
 
 def test_dialog_redirects_to_the_hosted_page_of_the_order_and_loads_no_stripe_js(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     requested: list[str] = []
     visitor.page.on("request", lambda request: requested.append(request.url))
     visitor.to_step_2(maths.degree, [maths]).tick_boxes()
@@ -57,8 +56,8 @@ def test_dialog_redirects_to_the_hosted_page_of_the_order_and_loads_no_stripe_js
 
 
 def test_back_link_of_the_hosted_page_leads_to_the_saved_cart_and_the_same_session_can_be_paid(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     go_to_the_page(visitor, maths)
     first = visitor.page.url
     order = only_order(email)
@@ -77,9 +76,7 @@ def test_back_link_of_the_hosted_page_leads_to_the_saved_cart_and_the_same_sessi
     assert len(payments_at_provider(order)) == 1
 
 
-def test_cancel_page_on_another_device_has_no_link_to_the_cart(
-    visitor: Visitor,
-) -> None:
+def test_cancel_page_on_another_device_has_no_link_to_the_cart(visitor):
     visitor.page.goto("/cancel?order=1")
 
     expect(visitor.page.locator("[data-island=canceled-payment]")).to_be_attached()
@@ -87,9 +84,7 @@ def test_cancel_page_on_another_device_has_no_link_to_the_cart(
     expect(visitor.page.get_by_role("link", name="Recuperar mi carrito")).to_have_count(0)
 
 
-def test_back_button_after_the_redirect_opens_the_saved_order(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_back_button_after_the_redirect_opens_the_saved_order(visitor, maths, email):
     """Playwright's Chromium has no back/forward cache, so the page is loaded again."""
     go_to_the_page(visitor, maths)
 
@@ -103,8 +98,8 @@ def test_back_button_after_the_redirect_opens_the_saved_order(
 
 
 def test_page_restored_after_the_redirect_keeps_its_address_and_can_change_the_order(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     make_promo(f"MENOS{maths.pk}", kind="FIJO", value="15")
     visitor.to_step_2(maths.degree, [maths]).tick_boxes()
     address = visitor.page.url
@@ -128,27 +123,7 @@ def test_page_restored_after_the_redirect_keeps_its_address_and_can_change_the_o
     assert sorted(order.payments.values_list("status", flat=True)) == ["canceled", "succeeded"]
 
 
-def test_burst_of_clicks_on_pay_creates_one_order_and_one_session(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
-    checkouts = visitor.responses_of("/api/process-checkout")
-    visitor.to_step_2(maths.degree, [maths]).tick_boxes()
-
-    burst_of_clicks(visitor.pay_button("190,00 €"))
-    visitor.expect_card_form()
-    burst_of_clicks(visitor.type_card().pay_button("190,00 €"))
-    visitor.expect_success()
-
-    assert len(checkouts) == 1
-    order = only_order(email)
-    assert len(payments_at_provider(order)) == 1
-    assert order.payments.get().status == Payment.Status.SUCCEEDED
-    expect_both_mails(email)
-
-
-def test_order_is_paid_by_webhook_when_the_tab_is_closed_on_the_way_back(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_order_is_paid_by_webhook_when_the_tab_is_closed_on_the_way_back(visitor, maths, email):
     go_to_the_page(visitor, maths)
     visitor.page.route("**/success?*", lambda route: route.abort())
     visitor.watch.expect("net::ERR_FAILED.*/success")
@@ -165,15 +140,3 @@ def test_order_is_paid_by_webhook_when_the_tab_is_closed_on_the_way_back(
     expect_both_mails(email)
     assert Enrolment.objects.filter(student__email=email, subject=maths).count() == 1
     assert only_order(email).events.get(to_status="paid").actor == "Stripe"
-
-
-def test_success_page_waits_for_a_bank_that_confirms_later(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
-    go_to_the_page(visitor, maths)
-    with bank_undecided():
-        visitor.type_card(SLOW_CARD).pay_button("190,00 €").click()
-        waiting = visitor.page.get_by_role("heading", name="Tu banco está confirmando")
-        expect(waiting).to_be_visible()
-    visitor.expect_success()
-    assert only_order(email).status == Order.Status.PAID

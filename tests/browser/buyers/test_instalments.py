@@ -12,7 +12,6 @@ from apps.orders.plan.plan_link import plan_url
 from apps.orders.refunds.effects import RefundRequest
 from apps.payments.refunds.at_stripe import make_refund
 from tests.browser.records import (
-    Shelf,
     bank_undecided,
     eventually,
     mail_with,
@@ -35,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("money_adds_up")
 
 
 @pytest.fixture
-def plan(shelf: Shelf, email: str) -> Order:
+def plan(shelf, email):
     """An order of 200 € in instalments of 66.68, 66.66 and 66.66; the first one is paid."""
     maths = shelf.put("Cálculo", "200.00")
     pay_elsewhere(email, whole(maths), total="200", payment_type="installment")
@@ -65,7 +64,7 @@ def states(order: Order) -> list[str]:
     return list(order.instalments.order_by("number").values_list("status", flat=True))
 
 
-def test_next_instalment_is_paid_with_3d_secure(visitor: Visitor, plan: Order, email: str) -> None:
+def test_next_instalment_is_paid_with_3d_secure(visitor, plan, email):
     page = visitor.page
     page.goto(plan_url(plan))
     expect(rows(visitor).nth(0)).to_contain_text("Pagado el")
@@ -88,7 +87,7 @@ def test_next_instalment_is_paid_with_3d_secure(visitor: Visitor, plan: Order, e
     assert sorted(taken) == [6666, 6668]
 
 
-def test_saved_card_pays_the_next_instalment_in_one_press(visitor: Visitor, plan: Order) -> None:
+def test_saved_card_pays_the_next_instalment_in_one_press(visitor, plan):
     visitor.page.goto(plan_url(plan))
     expect(visitor.page.get_by_text("con tu Visa terminada en 4242")).to_be_visible()
 
@@ -101,9 +100,7 @@ def test_saved_card_pays_the_next_instalment_in_one_press(visitor: Visitor, plan
     assert sorted(taken) == [6666, 6668]
 
 
-def test_all_remaining_instalments_are_paid_at_once_after_a_declined_card(
-    phone: Visitor, plan: Order
-) -> None:
+def test_all_remaining_instalments_are_paid_at_once_after_a_declined_card(phone, plan):
     phone.watch.expect("status of 402")
     page = phone.page
     page.goto(plan_url(plan))
@@ -124,7 +121,7 @@ def test_all_remaining_instalments_are_paid_at_once_after_a_declined_card(
     phone.assert_accessible()
 
 
-def test_card_is_changed_with_3d_secure_without_a_charge(visitor: Visitor, plan: Order) -> None:
+def test_card_is_changed_with_3d_secure_without_a_charge(visitor, plan):
     page = visitor.page
     before = plan.card_reference
     page.goto(plan_url(plan))
@@ -146,9 +143,7 @@ def test_card_is_changed_with_3d_secure_without_a_charge(visitor: Visitor, plan:
     assert plan.events.filter(kind="card_changed").count() == 1
 
 
-def test_student_can_go_back_to_the_plan_and_pay_something_else(
-    visitor: Visitor, plan: Order
-) -> None:
+def test_student_can_go_back_to_the_plan_and_pay_something_else(visitor, plan):
     page = visitor.page
     page.goto(plan_url(plan))
     with_another_card(visitor, "Pagar el plazo 2: 66,66 €")
@@ -164,9 +159,7 @@ def test_student_can_go_back_to_the_plan_and_pay_something_else(
     assert statuses == ["canceled", "succeeded", "succeeded"]
 
 
-def test_plan_says_that_the_bank_is_confirming_and_then_that_it_has_declined(
-    visitor: Visitor, plan: Order
-) -> None:
+def test_plan_says_that_the_bank_is_confirming_and_then_that_it_has_declined(visitor, plan):
     page = visitor.page
     page.goto(plan_url(plan))
     with_another_card(visitor, "Pagar el plazo 2: 66,66 €")
@@ -182,9 +175,7 @@ def test_plan_says_that_the_bank_is_confirming_and_then_that_it_has_declined(
     assert states(plan) == ["paid", "due", "due"]
 
 
-def test_plan_that_staff_have_ended_meanwhile_is_shown_as_it_is(
-    visitor: Visitor, plan: Order
-) -> None:
+def test_plan_that_staff_have_ended_meanwhile_is_shown_as_it_is(visitor, plan):
     visitor.watch.expect("status of 400.*/confirm")
     page = visitor.page
     page.goto(plan_url(plan))
@@ -206,7 +197,7 @@ def test_plan_that_staff_have_ended_meanwhile_is_shown_as_it_is(
     assert states(plan) == ["paid", "canceled", "canceled"]
 
 
-def test_wrong_link_shows_no_plan(visitor: Visitor, plan: Order) -> None:
+def test_wrong_link_shows_no_plan(visitor, plan):
     visitor.watch.expect("status of 404.*/api/instalments")
 
     visitor.page.goto(f"{plan_url(plan)[:-4]}0000")
@@ -217,9 +208,7 @@ def test_wrong_link_shows_no_plan(visitor: Visitor, plan: Order) -> None:
     expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
 
 
-def test_instalment_paid_in_another_tab_is_not_paid_twice(
-    visitor: Visitor, plan: Order, email: str
-) -> None:
+def test_instalment_paid_in_another_tab_is_not_paid_twice(visitor, plan, email):
     visitor.watch.expect("status of 409.*/api/instalments/pay")
     page = visitor.page
     page.goto(plan_url(plan))

@@ -1,6 +1,5 @@
 """/compra with the page size "Todas" and 300 subjects."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 from math import ceil
 
@@ -9,8 +8,8 @@ from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.services import deferred_counts
-from tests.browser.records import Shelf, eventually
-from tests.browser.visitor import Visitor, settled
+from tests.browser.records import eventually
+from tests.browser.visitor import settled
 
 COUNT = 300
 PER_PAGE = 18
@@ -33,7 +32,7 @@ DRAWN = "(card) => card.checkVisibility({ contentVisibilityAuto: true })"
 
 
 @pytest.fixture
-def ids(shelf: Shelf) -> Iterator[list[int]]:
+def ids(shelf):
     """Create 300 subjects. Returns their ids in the order of the catalogue.
 
     They are deleted afterwards, because other tests expect a catalogue of a few pages.
@@ -63,9 +62,7 @@ def top_of(element: Locator) -> int:
     return round(element.evaluate("(element) => element.getBoundingClientRect().top"))
 
 
-def test_page_size_all_shows_each_of_300_subjects_once(
-    visitor: Visitor, shelf: Shelf, ids: list[int]
-) -> None:
+def test_page_size_all_shows_each_of_300_subjects_once(visitor, shelf, ids):
     requests = visitor.responses_of("/api/catalogue")
     visitor.open_catalogue(shelf.degree, "por_pagina=todas")
 

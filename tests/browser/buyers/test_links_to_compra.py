@@ -1,7 +1,6 @@
-"""Links to /compra with a binding quote, a promo code, a subject or a referral code."""
+"""Links to /compra with a binding quote, a promo code, a subject or a friend code."""
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from html import unescape
 
@@ -9,7 +8,7 @@ import pytest
 import requests
 from django.conf import settings
 from django.utils import timezone
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from apps.catalogue.models import Subject
 from apps.leads.models import Quote
@@ -17,7 +16,6 @@ from apps.leads.tests.payloads import budget
 from apps.orders.models import ReferralReward, UsedQuote
 from apps.students.models import Student
 from tests.browser.records import (
-    Shelf,
     eventually,
     html_of,
     mail_with,
@@ -30,21 +28,19 @@ from tests.browser.records import (
 )
 from tests.browser.visitor import CARD_FRAME, Visitor
 from tests.helpers.factories import make_promo, whole
-from tools.dev.stack import Stack
 
-OTHER_SUBJECTS = "El precio de tu presupuesto es para exactamente sus asignaturas, completas."
 PAID = "Tu matrícula ha sido procesada correctamente"
 NO_CODE = "El precio de tu presupuesto no admite además un código promocional."
 
 
 @pytest.fixture
-def pair(shelf: Shelf) -> list[Subject]:
+def pair(shelf):
     """Subjects of 192 € and 185,50 €. Full payment: quoted at 343,50 €, in the cart 343,62 €."""
     return [shelf.put("Cálculo", "192.00"), shelf.put("Derecho", "185.50")]
 
 
 @pytest.fixture
-def quote_link(email: str, pair: list[Subject]) -> str:
+def quote_link(email, pair):
     """The link in the mail of a quote for both subjects with full payment."""
     return quoted(email, pair, full=True)
 
@@ -67,13 +63,9 @@ def open_link(visitor: Visitor, link: str, *subjects: Subject) -> None:
         expect(visitor.cart.get_by_text(subject.name)).to_be_visible()
 
 
-def remove(visitor: Visitor, subject: Subject) -> Locator:
-    return visitor.cart.get_by_role("button", name=f"Quitar {subject.name} del carrito")
-
-
 def test_quote_link_sells_its_subjects_at_the_quoted_price_to_the_cent(
-    visitor: Visitor, quote_link: str, pair: list[Subject], email: str
-) -> None:
+    visitor, quote_link, pair, email
+):
     pair[0].final_price = 250
     pair[0].save()
 
@@ -102,9 +94,7 @@ def test_quote_link_sells_its_subjects_at_the_quoted_price_to_the_cent(
     expect(visitor.cart_button).to_contain_text("398,72")
 
 
-def test_quote_in_instalments_opens_the_dialog_with_instalments(
-    visitor: Visitor, pair: list[Subject], email: str
-) -> None:
+def test_quote_in_instalments_opens_the_dialog_with_instalments(visitor, pair, email):
     link = quoted(email, pair, full=False)
 
     open_link(visitor, link, *pair)
@@ -117,29 +107,9 @@ def test_quote_in_instalments_opens_the_dialog_with_instalments(
     assert (order.status, str(order.total_amount)) == ("paying", "362.50")
 
 
-def test_other_cart_or_payment_type_than_quoted_gets_todays_prices_and_a_notice(
-    visitor: Visitor, quote_link: str, pair: list[Subject]
-) -> None:
-    open_link(visitor, quote_link, *pair)
-    visitor.press(remove(visitor, pair[1]))
-    expect(visitor.cart).to_contain_text(OTHER_SUBJECTS)
-    expect(visitor.cart_button).to_contain_text("182,40")
-
-    open_link(visitor, quote_link, *pair)
-    visitor.open_dialog().fill_contact()
-    visitor.dialog.get_by_role("radio", name=re.compile("^3 plazos")).check()
-    expect(
-        visitor.dialog.get_by_text("El precio de tu presupuesto es para el pago completo.")
-    ).to_be_visible()
-    # 362,50 € in 3 instalments; the remainder is added to the first.
-    expect(visitor.pay_button("120,84 €")).to_be_attached()
-    visitor.dialog.get_by_role("radio", name=re.compile("^Pago completo")).check()
-    expect(visitor.pay_button("343,50 €")).to_be_attached()
-
-
 def test_quote_that_expires_while_the_page_is_open_shows_a_notice_before_charging(
-    visitor: Visitor, quote_link: str, pair: list[Subject], email: str
-) -> None:
+    visitor, quote_link, pair, email
+):
     visitor.watch.expect(r"status of 409.*/api/process-checkout")
     open_link(visitor, quote_link, *pair)
     visitor.open_dialog().fill_contact().tick_boxes()
@@ -158,8 +128,8 @@ def test_quote_that_expires_while_the_page_is_open_shows_a_notice_before_chargin
 
 
 def test_expired_quote_link_fills_the_cart_at_todays_prices_with_a_notice(
-    visitor: Visitor, quote_link: str, pair: list[Subject], email: str
-) -> None:
+    visitor, quote_link, pair, email
+):
     quotes = Quote.objects.filter(lead__email=email)
     quotes.update(valid_until=timezone.now() - timedelta(days=1))
 
@@ -169,9 +139,7 @@ def test_expired_quote_link_fills_the_cart_at_todays_prices_with_a_notice(
     expect(visitor.cart_button).to_contain_text("343,62")
 
 
-def test_quoted_price_can_be_given_up_for_a_promo_code(
-    visitor: Visitor, quote_link: str, pair: list[Subject]
-) -> None:
+def test_quoted_price_can_be_given_up_for_a_promo_code(visitor, quote_link, pair):
     promo = make_promo(f"MITAD{pair[0].pk}", value="50")
     open_link(visitor, f"{quote_link}&codigo={promo.code}", *pair)
     visitor.open_dialog().fill_contact()
@@ -184,12 +152,8 @@ def test_quoted_price_can_be_given_up_for_a_promo_code(
 
 
 def test_saved_cart_keeps_the_quoted_price_on_another_device(
-    visitor: Visitor,
-    new_visitor: Callable[..., Visitor],
-    quote_link: str,
-    pair: list[Subject],
-    email: str,
-) -> None:
+    visitor, new_visitor, quote_link, pair, email
+):
     open_link(visitor, quote_link, *pair)
     visitor.open_dialog().fill_contact()
     visitor.press(visitor.dialog.get_by_role("button", name="Guardar para más tarde"))
@@ -212,9 +176,7 @@ def test_saved_cart_keeps_the_quoted_price_on_another_device(
 # ---------------------------------------------------------------- promo code
 
 
-def test_promo_code_of_a_link_is_applied_when_the_dialog_opens(
-    visitor: Visitor, pair: list[Subject], email: str
-) -> None:
+def test_promo_code_of_a_link_is_applied_when_the_dialog_opens(visitor, pair, email):
     promo = make_promo(f"ENLACE{pair[0].pk}", kind="FIJO", value="20")
     visitor.open_catalogue(pair[0].degree, f"codigo=%20{promo.code.lower()}%20")
     visitor.fill_cart([pair[0]]).open_dialog().fill_contact()
@@ -235,9 +197,7 @@ def test_promo_code_of_a_link_is_applied_when_the_dialog_opens(
     assert only_order(email).promo_code == promo
 
 
-def test_refused_promo_code_of_a_link_shows_the_reason(
-    visitor: Visitor, pair: list[Subject]
-) -> None:
+def test_refused_promo_code_of_a_link_shows_the_reason(visitor, pair):
     visitor.open_catalogue(pair[0].degree, "codigo=NAVIDAD2024")
     visitor.fill_cart([pair[0]]).open_dialog().fill_contact()
 
@@ -249,7 +209,7 @@ def test_refused_promo_code_of_a_link_shows_the_reason(
 # ---------------------------------------------------------------- subject
 
 
-def test_link_to_a_subject_puts_it_into_the_cart(visitor: Visitor, pair: list[Subject]) -> None:
+def test_link_to_a_subject_puts_it_into_the_cart(visitor, pair):
     visitor.open_catalogue(query=f"asignatura={pair[0].pk}")
 
     expect(visitor.cart.get_by_text(pair[0].name)).to_be_visible()
@@ -258,9 +218,7 @@ def test_link_to_a_subject_puts_it_into_the_cart(visitor: Visitor, pair: list[Su
     expect(visitor.pay_button("182,40 €")).to_be_attached()
 
 
-def test_link_to_a_subject_that_is_not_on_sale_shows_a_message(
-    visitor: Visitor, pair: list[Subject]
-) -> None:
+def test_link_to_a_subject_that_is_not_on_sale_shows_a_message(visitor, pair):
     pair[0].active = False
     pair[0].save()
     for not_on_sale in (pair[0].pk, 999_999_999, "x"):
@@ -274,9 +232,7 @@ def test_link_to_a_subject_that_is_not_on_sale_shows_a_message(
 # ---------------------------------------------------------------- already bought
 
 
-def test_signed_in_student_must_confirm_buying_the_same_subject_again(
-    visitor: Visitor, stack: Stack, pair: list[Subject], email: str
-) -> None:
+def test_signed_in_student_must_confirm_buying_the_same_subject_again(visitor, stack, pair, email):
     visitor.watch.expect(r"status of 409.*/api/process-checkout")
     pay_elsewhere(email, whole(pair[0]), total="182.40")
     visitor.sign_in(Student.objects.get(email=email), stack.url)
@@ -309,8 +265,8 @@ def test_signed_in_student_must_confirm_buying_the_same_subject_again(
 
 
 def test_repeat_purchase_by_a_visitor_who_is_not_signed_in_reveals_nothing_and_mails_the_student(
-    new_visitor: Callable[..., Visitor], pair: list[Subject], email: str
-) -> None:
+    new_visitor, pair, email
+):
     pay_elsewhere(email, whole(pair[0]), total="182.40")
     stranger = new_visitor()
 
@@ -324,12 +280,12 @@ def test_repeat_purchase_by_a_visitor_who_is_not_signed_in_reveals_nothing_and_m
     assert eventually(lambda: len(mails_to(email)) == 4)
 
 
-# ---------------------------------------------------------------- referral
+# ---------------------------------------------------------------- friend code
 
 
 def test_referral_link_of_a_first_purchase_gives_the_friend_a_discount_and_the_student_a_reward(
-    new_visitor: Callable[..., Visitor], pair: list[Subject], email: str
-) -> None:
+    new_visitor, pair, email
+):
     pay_elsewhere(email, whole(pair[0]), total="182.40", phone="+34600000101")
     mail = text_of(mail_with("Tu código para invitar a amigos", email))
     link = re.search(r"/compra\?codigo=AMIGO-[A-Z0-9]{8}", mail)
@@ -340,7 +296,7 @@ def test_referral_link_of_a_first_purchase_gives_the_friend_a_discount_and_the_s
     friend.open_catalogue(pair[1].degree, link[0].partition("?")[2])
     friend.fill_cart([pair[1]]).open_dialog().fill_contact(phone="600000202")
     expect(friend.toast("¡Código aplicado!")).to_be_visible()
-    # 185,50 € minus 9,28 € for full payment and 15 € for the referral code.
+    # 185,50 € minus 9,28 € for full payment and 15 € for the friend code.
     friend.buy("161,22 €")
     friend.expect_success()
 

@@ -3,9 +3,8 @@
 import re
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
-from apps.catalogue.models import Subject
 from apps.orders.models import Order
 from tests.browser.records import only_order, orders_of
 from tests.browser.visitor import (
@@ -13,10 +12,8 @@ from tests.browser.visitor import (
     HeldRequests,
     Visitor,
     expect_beside,
-    settled,
     wait_until,
 )
-from tools.dev.stack import Stack
 
 CHECKOUT = "**/api/process-checkout"
 KEY = "**/api/get-stripe-public-key"
@@ -24,12 +21,12 @@ PREPARING = "Preparando opciones de pago..."
 
 
 @pytest.fixture
-def at_step_1(visitor: Visitor, maths: Subject) -> Visitor:
+def at_step_1(visitor, maths):
     return visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
 
 
 @pytest.fixture
-def at_step_2(at_step_1: Visitor) -> Visitor:
+def at_step_2(at_step_1):
     return at_step_1.fill_contact()
 
 
@@ -37,7 +34,7 @@ def at_step_2(at_step_1: Visitor) -> Visitor:
 
 
 # The rules of the fields: static_src/islands/payment/contact.test.ts.
-def test_step_1_asks_for_email_phone_of_9_digits_and_both_acceptances(at_step_1: Visitor) -> None:
+def test_step_1_asks_for_email_phone_of_9_digits_and_both_acceptances(at_step_1):
     form = at_step_1.dialog
     expect(form.get_by_role("heading", name="Tus datos")).to_be_focused()
     expect(at_step_1.field("Email")).to_have_value("")
@@ -87,7 +84,7 @@ def test_step_1_asks_for_email_phone_of_9_digits_and_both_acceptances(at_step_1:
 # ---------------------------------------------------------------- navigation and layout
 
 
-def test_closing_the_dialog_resets_everything_except_the_cart(at_step_2: Visitor) -> None:
+def test_closing_the_dialog_resets_everything_except_the_cart(at_step_2):
     at_step_2.apply_code("BIENVENIDA10")
     expect(at_step_2.dialog.get_by_text("Código BIENVENIDA10 aplicado")).to_be_visible()
     at_step_2.tick_boxes()
@@ -110,7 +107,7 @@ def test_closing_the_dialog_resets_everything_except_the_cart(at_step_2: Visitor
     expect(at_step_2.pay_button("190,00 €")).to_be_disabled()
 
 
-def test_focus_stays_inside_the_dialog(at_step_1: Visitor) -> None:
+def test_focus_stays_inside_the_dialog(at_step_1):
     page = at_step_1.page
     for key in ("Tab", "Shift+Tab"):
         for _ in range(20):
@@ -136,7 +133,7 @@ def expect_columns(visitor: Visitor, *, two: bool) -> None:
     wait_until(visitor.page, settled_so)
 
 
-def test_step_2_has_two_columns_on_a_wide_screen_and_fills_a_narrow_one(at_step_2: Visitor) -> None:
+def test_step_2_has_two_columns_on_a_wide_screen_and_fills_a_narrow_one(at_step_2):
     expect_columns(at_step_2, two=True)
     expect(at_step_2.dialog).not_to_have_css("width", "1440px")
     payment = at_step_2.dialog.get_by_role("region", name="Pago con tarjeta")
@@ -157,7 +154,7 @@ def test_step_2_has_two_columns_on_a_wide_screen_and_fills_a_narrow_one(at_step_
 # ---------------------------------------------------------------- paying
 
 
-def test_instalments_option_says_why_it_is_unavailable(visitor: Visitor, maths: Subject) -> None:
+def test_instalments_option_says_why_it_is_unavailable(visitor, maths):
     lesson = maths.lessons.get(title="PEC 1")
     visitor.to_step_2(maths.degree, [], lessons=[lesson])
 
@@ -166,9 +163,7 @@ def test_instalments_option_says_why_it_is_unavailable(visitor: Visitor, maths: 
     expect(visitor.dialog.get_by_text(sentence, exact=True)).to_be_visible()
 
 
-def test_pay_asks_for_both_boxes_a_payment_and_a_ready_and_complete_card_form(
-    at_step_2: Visitor,
-) -> None:
+def test_pay_asks_for_both_boxes_a_payment_and_a_ready_and_complete_card_form(at_step_2):
     pay = at_step_2.pay_button("190,00 €")
     expect(at_step_2.adult).not_to_be_checked()
     expect(pay).to_be_disabled()
@@ -217,7 +212,7 @@ def test_pay_asks_for_both_boxes_a_payment_and_a_ready_and_complete_card_form(
     assert keys == []
 
 
-def test_card_form_that_fails_to_load_shows_an_error(at_step_2: Visitor) -> None:
+def test_card_form_that_fails_to_load_shows_an_error(at_step_2):
     at_step_2.watch.expect("net::ERR_FAILED.*/v1/payment_intents/")
     at_step_2.page.route("**/v1/payment_intents/*", lambda route: route.abort())
 
@@ -230,40 +225,7 @@ def test_card_form_that_fails_to_load_shows_an_error(at_step_2: Visitor) -> None
 # ---------------------------------------------------------------- errors
 
 
-def test_fetching_the_payment_key_is_retried_3_s_after_a_failure(
-    visitor: Visitor, maths: Subject
-) -> None:
-    visitor.watch.expect("status of 500.*/api/get-stripe-public-key")
-    asked: list[str] = []
-
-    def fail(route: Route) -> None:
-        asked.append(route.request.url)
-        route.fulfill(status=500, body="")
-
-    visitor.page.route(KEY, fail)
-    visitor.to_step_2(maths.degree, [maths]).tick_boxes().page.clock.install()
-    visitor.stop_the_clock()
-    visitor.pay_button("190,00 €").click()
-    alert = visitor.dialog.get_by_role("alert")
-    expect(alert).to_contain_text("Error al cargar el formulario de pago")
-    expect(alert).to_contain_text("Failed to get Stripe public key")
-    expect(alert.get_by_role("button", name="Reintentar")).to_be_visible()
-    before = len(asked)
-    visitor.page.clock.run_for(2_999)
-    # This request comes after all requests that the timers have sent.
-    assert settled(visitor.page, "() => fetch('/healthz').then(({ status }) => status)") == 200
-    assert len(asked) == before
-    visitor.page.unroute(KEY)
-
-    with visitor.page.expect_response(KEY):
-        visitor.page.clock.run_for(1)
-    visitor.page.clock.resume()
-    visitor.expect_card_form()
-
-
-def test_missing_payment_key_shows_an_error_and_the_retry_button_reloads_the_page(
-    visitor: Visitor, maths: Subject
-) -> None:
+def test_missing_payment_key_shows_an_error_and_the_retry_button_reloads_the_page(visitor, maths):
     empty = {"publishableKey": "", "scriptUrl": "http://127.0.0.1/v3/stripe.js"}
     visitor.page.route(KEY, lambda route: route.fulfill(json=empty))
     visitor.to_step_2(maths.degree, [maths]).tick_boxes().pay_button("190,00 €").click()
@@ -279,8 +241,8 @@ def test_missing_payment_key_shows_an_error_and_the_retry_button_reloads_the_pag
 
 
 def test_unavailable_provider_shows_no_se_pudo_preparar_el_pago_and_the_next_attempt_pays(
-    at_step_2: Visitor, stack: Stack, email: str
-) -> None:
+    at_step_2, stack, email
+):
     at_step_2.watch.expect("status of 502.*/api/process-checkout")
     at_step_2.tick_boxes()
     stack.stop("stripe")
@@ -299,9 +261,7 @@ def test_unavailable_provider_shows_no_se_pudo_preparar_el_pago_and_the_next_att
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_checkout_without_connection_says_so_and_the_next_press_tries_again(
-    at_step_2: Visitor, email: str
-) -> None:
+def test_checkout_without_connection_says_so_and_the_next_press_tries_again(at_step_2, email):
     at_step_2.watch.expect("net::ERR_INTERNET_DISCONNECTED.*/api/process-checkout")
     at_step_2.tick_boxes()
     at_step_2.page.context.set_offline(True)
@@ -316,30 +276,3 @@ def test_checkout_without_connection_says_so_and_the_next_press_tries_again(
     at_step_2.page.context.set_offline(False)
     at_step_2.open_card_form("190,00 €")
     expect(at_step_2.toast("Error en el pago", sentence)).to_have_count(0)
-
-
-def test_response_with_neither_client_secret_nor_url_shows_an_error(at_step_2: Visitor) -> None:
-    def strip(route: Route) -> None:
-        answer = route.fetch()
-        kept = {name: value for name, value in answer.json().items() if name != "client_secret"}
-        route.fulfill(response=answer, json=kept)
-
-    at_step_2.page.route(CHECKOUT, strip)
-
-    at_step_2.tick_boxes().pay_button("190,00 €").click()
-
-    sentence = "No client secret or redirect URL received."
-    expect(at_step_2.toast("Error en el pago", sentence)).to_be_visible()
-
-
-def test_response_with_a_url_redirects_to_it(at_step_2: Visitor) -> None:
-    def hosted(route: Route) -> None:
-        answer = route.fetch()
-        kept = {name: value for name, value in answer.json().items() if name != "client_secret"}
-        route.fulfill(response=answer, json={**kept, "url": f"{at_step_2.page.url}&alojada=1"})
-
-    at_step_2.page.route(CHECKOUT, hosted)
-
-    at_step_2.tick_boxes().pay_button("190,00 €").click()
-
-    expect(at_step_2.page).to_have_url(re.compile("alojada=1"))

@@ -7,23 +7,19 @@ from decimal import Decimal
 import pytest
 from playwright.sync_api import expect
 
-from apps.catalogue.models import Subject
 from apps.orders.models import Order
 from tests.browser.records import ACCESS, CONFIRMATION, link_in, mail_with, only_order, text_of
-from tests.browser.visitor import Visitor
 from tests.helpers.factories import make_promo
 
 VALIDATE = "**/api/validate-promo-code"
 
 
 @pytest.fixture
-def buyer(visitor: Visitor, maths: Subject) -> Visitor:
+def buyer(visitor, maths):
     return visitor.to_step_2(maths.degree, [maths])
 
 
-def test_promo_code_reserved_by_this_order_can_be_removed_and_applied_again(
-    buyer: Visitor,
-) -> None:
+def test_promo_code_reserved_by_this_order_can_be_removed_and_applied_again(buyer):
     make_promo("SOLOUNO", value="10", max_uses=1, max_uses_per_student=1)
     buyer.apply_code("SOLOUNO").tick_boxes().open_card_form("171,00 €")
     buyer.press(buyer.dialog.get_by_role("button", name="Quitar el código SOLOUNO"))
@@ -34,9 +30,7 @@ def test_promo_code_reserved_by_this_order_can_be_removed_and_applied_again(
     buyer.open_card_form("171,00 €")
 
 
-def test_refusal_is_shown_at_the_field_and_a_typed_code_is_tidied_applied_and_removed(
-    buyer: Visitor,
-) -> None:
+def test_refusal_is_shown_at_the_field_and_a_typed_code_is_tidied_applied_and_removed(buyer):
     summary = buyer.dialog.locator("dl")
     apply = buyer.dialog.get_by_role("button", name="Aplicar")
     asked = buyer.responses_of("/api/validate-promo-code")
@@ -70,9 +64,7 @@ def test_refusal_is_shown_at_the_field_and_a_typed_code_is_tidied_applied_and_re
     expect(buyer.field("Código promocional")).to_be_focused()
 
 
-def test_promo_code_that_expires_meanwhile_is_removed_at_the_payment(
-    buyer: Visitor, maths: Subject
-) -> None:
+def test_promo_code_that_expires_meanwhile_is_removed_at_the_payment(buyer, maths):
     buyer.watch.expect(r"status of 409.*/api/process-checkout")
     promo = make_promo(f"UNO{maths.pk}", kind="FIJO", value="10", max_uses=1)
     buyer.apply_code(promo.code).tick_boxes()
@@ -90,8 +82,8 @@ def test_promo_code_that_expires_meanwhile_is_removed_at_the_payment(
 
 @pytest.mark.usefixtures("money_adds_up")
 def test_total_of_0_needs_no_card_and_a_mistyped_address_is_corrected_after_it(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     visitor.to_step_2(maths.degree, [maths]).apply_code("GRATIS100")
     expect(visitor.dialog.locator("dl")).to_contain_text("Código promocional−190,00 €")
     visitor.tick_boxes()

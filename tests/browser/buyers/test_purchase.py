@@ -1,7 +1,6 @@
 """Purchases from the catalogue to a paid order."""
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 
@@ -17,7 +16,6 @@ from apps.students.models import Consent, Student
 from tests.browser.records import (
     ACCESS,
     CONFIRMATION,
-    Shelf,
     bank_undecided,
     eventually,
     html_of,
@@ -43,7 +41,6 @@ from tests.browser.visitor import (
     sign_in_staff,
 )
 from tests.helpers.factories import make_promo
-from tools.dev.stack import Stack
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
@@ -51,7 +48,7 @@ BANK_SAID_NO = "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu
 
 
 @pytest.fixture
-def maths(shelf: Shelf) -> Subject:
+def maths(shelf):
     """A subject of 200 €, or 190 € with full payment."""
     return shelf.put("Cálculo", "200.00", lessons=3)
 
@@ -66,8 +63,8 @@ def expect_both_mails(address: str) -> None:
 
 @in_both_modes
 def test_purchase_of_two_subjects_and_a_lesson_with_promo_code_from_home_to_the_classroom(
-    visitor: Visitor, new_visitor: Callable[..., Visitor], shelf: Shelf, email: str
-) -> None:
+    visitor, new_visitor, shelf, email
+):
     maths, physics, chemistry = (
         shelf.put("Cálculo", "200.00", lessons=3),
         shelf.put("Física", "180.00"),
@@ -167,10 +164,9 @@ def _enters_the_classroom(student: Visitor, email: str, subjects: list[Subject])
     expect(page.get_by_role("heading", name="El enlace ya no sirve")).to_be_visible()
 
 
-@in_both_modes
 def test_purchase_in_3_instalments_charges_the_first_without_the_full_payment_discount(
-    visitor: Visitor, shelf: Shelf, email: str
-) -> None:
+    visitor, shelf, email
+):
     subjects = [shelf.put("Cálculo", "200.00"), shelf.put("Física", "180.00")]
     visitor.to_step_2(shelf.degree, subjects)
     # 380 € minus 15 € is 365 €, without the 5 %. The remainder is added to the first instalment.
@@ -208,10 +204,9 @@ def test_purchase_in_3_instalments_charges_the_first_without_the_full_payment_di
     assert "Plazo 2: 121,66" in text_of(mail_with(CONFIRMATION, email))
 
 
-@in_both_modes
 def test_declined_card_and_rejected_challenge_charge_nothing_and_an_accepted_challenge_pays(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     visitor.watch.expect("status of 402")
     visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", DECLINED_CARD)
 
@@ -236,9 +231,7 @@ def test_declined_card_and_rejected_challenge_charge_nothing_and_an_accepted_cha
     expect_both_mails(email)
 
 
-def test_dialog_waits_for_a_bank_that_confirms_later(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_dialog_waits_for_a_bank_that_confirms_later(visitor, maths, email):
     with bank_undecided():
         visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOW_CARD)
 
@@ -253,9 +246,7 @@ def test_dialog_waits_for_a_bank_that_confirms_later(
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_card_form_left_open_over_a_price_change_says_that_it_has_expired(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_card_form_left_open_over_a_price_change_says_that_it_has_expired(visitor, maths, email):
     visitor.watch.expect("status of 400.*/confirm")
     visitor.watch.expect("status of 409.*/api/process-checkout")
     visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €").type_card()
@@ -271,9 +262,7 @@ def test_card_form_left_open_over_a_price_change_says_that_it_has_expired(
     assert only_order(email).status == Order.Status.CART
 
 
-def test_dialog_offers_another_card_when_the_bank_declines_later(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_dialog_offers_another_card_when_the_bank_declines_later(visitor, maths, email):
     visitor.watch.expect("status of 409.*/api/complete-payment")
     with bank_undecided():
         visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOWLY_DECLINED_CARD)
@@ -288,9 +277,7 @@ def test_dialog_offers_another_card_when_the_bank_declines_later(
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_changed_price_is_shown_before_anything_is_charged(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_changed_price_is_shown_before_anything_is_charged(visitor, maths, email):
     visitor.watch.expect(r"status of 409.*/api/process-checkout")
     visitor.to_step_2(maths.degree, [maths]).tick_boxes()
     maths.final_price = Decimal("210.00")
@@ -311,9 +298,7 @@ def test_changed_price_is_shown_before_anything_is_charged(
     assert [payment["amount"] for payment in payments_at_provider(order)] == [19950]
 
 
-def test_lesson_that_expired_meanwhile_is_named_and_removed(
-    visitor: Visitor, shelf: Shelf, maths: Subject, email: str
-) -> None:
+def test_lesson_that_expired_meanwhile_is_named_and_removed(visitor, shelf, maths, email):
     visitor.watch.expect(r"status of 409.*/api/process-checkout")
     gone, kept = maths.lessons.get(title="PEC 1"), maths.lessons.get(title="PEC 2")
     visitor.to_step_2(shelf.degree, [], lessons=[gone, kept]).tick_boxes()
@@ -337,26 +322,7 @@ def test_lesson_that_expired_meanwhile_is_named_and_removed(
     assert [line.lesson for line in only_order(email).lines.all()] == [kept]
 
 
-def test_card_says_that_no_lesson_is_left_after_the_last_one_expired(
-    visitor: Visitor, shelf: Shelf, maths: Subject
-) -> None:
-    visitor.watch.expect(r"status of 409.*/api/process-checkout")
-    visitor.to_step_2(shelf.degree, [maths]).tick_boxes()
-    for lesson in maths.lessons.all():
-        lesson.status = Lesson.Status.EXPIRED
-        lesson.save()
-
-    visitor.pay_button("190,00 €").click()
-    visitor.dialog.get_by_role("button", name="Quitar del pedido").click()
-
-    visitor.page.keyboard.press("Escape")
-    expect(visitor.card(maths).get_by_text("No hay lecciones disponibles")).to_be_visible()
-    expect(visitor.select_all(maths)).to_be_disabled()
-
-
-def test_order_is_paid_by_webhook_when_the_tab_is_closed_after_the_charge(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_order_is_paid_by_webhook_when_the_tab_is_closed_after_the_charge(visitor, maths, email):
     visitor.watch.expect("net::ERR_FAILED.*/api/complete-payment")
     visitor.page.route("**/api/complete-payment", lambda route: route.abort())
     visitor.to_step_2(maths.degree, [maths])
@@ -384,8 +350,8 @@ def burst_of_clicks(button: Locator) -> None:
 
 
 def test_burst_of_clicks_on_pay_creates_one_order_and_one_payment_and_leads_to_success(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     checkouts = visitor.responses_of("/api/process-checkout")
     confirmations = visitor.responses_of("/v1/payment_methods")
     completions = visitor.responses_of("/api/complete-payment")
@@ -406,9 +372,7 @@ def test_burst_of_clicks_on_pay_creates_one_order_and_one_payment_and_leads_to_s
     expect_both_mails(email)
 
 
-def test_change_after_the_card_form_is_shown_needs_a_new_payment(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_change_after_the_card_form_is_shown_needs_a_new_payment(visitor, maths, email):
     make_promo(f"MENOS{maths.pk}", kind="FIJO", value="15")
     visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
 
@@ -423,8 +387,8 @@ def test_change_after_the_card_form_is_shown_needs_a_new_payment(
 
 
 def test_signed_in_student_starts_at_step_2_with_contact_data_and_no_checkbox_ticked(
-    visitor: Visitor, stack: Stack, maths: Subject, email: str
-) -> None:
+    visitor, stack, maths, email
+):
     student = Student.objects.create(email=email, phone="+34611222333", first_name="Ana")
     visitor.sign_in(student, stack.url)
 

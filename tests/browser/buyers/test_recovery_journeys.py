@@ -2,10 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,14 +11,13 @@ from django.conf import settings
 from django.utils import timezone
 from playwright.sync_api import Request, expect
 
-from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.models import Lesson
 from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.models import Order
 from tests.browser.conftest import PHONE
 from tests.browser.records import (
     CONFIRMATION,
     SAVED,
-    Shelf,
     bank_undecided,
     check_out,
     clear_faults,
@@ -33,7 +30,7 @@ from tests.browser.records import (
     save_for_later,
     set_fault,
 )
-from tests.browser.visitor import DECLINED_CARD, SLOW_CARD, Visitor, expect_beside, expect_to_fit
+from tests.browser.visitor import DECLINED_CARD, SLOW_CARD, Visitor, expect_beside
 from tests.helpers.factories import make_promo, single, whole
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
@@ -54,13 +51,15 @@ def expect_already_paid(visitor: Visitor, link: str) -> None:
     visitor.page.goto(link)
     heading = visitor.page.get_by_role("heading", name="Esta compra ya está pagada")
     expect(heading).to_be_visible()
+    classroom = visitor.page.get_by_role("main").get_by_role("link", name="Ir al aula virtual")
+    expect(classroom).to_have_attribute("href", re.compile("/aula$"))
     expect(visitor.pay_button()).to_have_count(0)
     expect(visitor.page.get_by_text(visitor.email)).to_have_count(0)
 
 
 def test_cart_saved_in_the_dialog_is_paid_in_the_same_browser_and_the_link_does_not_leak(
-    visitor: Visitor, phone: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, phone, maths, email
+):
     visitor.watch.expect("status of 409.*/api/orders/recover")
     visitor.to_step_2(maths.degree, [maths])
     visitor.dialog.get_by_role("button", name="Guardar para más tarde").click()
@@ -88,8 +87,8 @@ def test_cart_saved_in_the_dialog_is_paid_in_the_same_browser_and_the_link_does_
 
 
 def test_reload_with_an_open_card_form_offers_to_continue_or_to_discard_the_purchase(
-    visitor: Visitor, maths: Subject
-) -> None:
+    visitor, maths
+):
     page = visitor.page
     offer = page.get_by_role("status").filter(has_text="Tienes una compra a medias")
     visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
@@ -140,30 +139,10 @@ def assert_token_not_stored(token: str) -> None:
     assert holders == []
 
 
-def test_mailed_recovery_link_is_paid_on_a_phone(
-    phone: Visitor, maths: Subject, email: str
-) -> None:
-    save_for_later(email, whole(maths), total="190")
-
-    phone.page.goto(link_in(SAVED, email))
-    expect(phone.page.get_by_role("region", name="Tu matrícula")).to_contain_text(maths.name)
-    expect_to_fit(phone.page)
-    phone.buy("190,00 €")
-
-    expect_paid(phone)
-    assert only_order(email).status == Order.Status.PAID
-    assert mail_with(CONFIRMATION, email)
-
-
-@pytest.mark.parametrize("screen", [{}, {"viewport": PHONE, "has_touch": True}])
 def test_buyer_who_hesitated_changes_plan_code_line_and_address_and_pays(
-    new_visitor: Callable[..., Visitor],
-    screen: dict[str, Any],
-    shelf: Shelf,
-    maths: Subject,
-    email: str,
-) -> None:
-    visitor = new_visitor(**screen)
+    new_visitor, shelf, maths, email
+):
+    visitor = new_visitor(viewport=PHONE, has_touch=True)
     lesson = shelf.put("Física", "180.00", lesson_price="50.00").lessons.get(title="PEC 2")
     promo = make_promo(f"MENOS{maths.pk}", kind="FIJO", value="20")
     link = save_for_later(email, whole(maths), single(lesson), total="237.50")
@@ -206,9 +185,7 @@ def test_buyer_who_hesitated_changes_plan_code_line_and_address_and_pays(
     mail_with(CONFIRMATION, f"otra.{email}")
 
 
-def test_order_open_on_two_devices_is_paid_once(
-    visitor: Visitor, phone: Visitor, maths: Subject, email: str
-) -> None:
+def test_order_open_on_two_devices_is_paid_once(visitor, phone, maths, email):
     phone.watch.expect("status of 409.*/api/process-checkout")
     link = save_for_later(email, whole(maths), total="190")
     phone.page.goto(link)
@@ -226,30 +203,31 @@ def test_order_open_on_two_devices_is_paid_once(
 
 
 def test_price_that_changes_while_the_recovery_page_is_open_is_shown_and_confirmed(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
-    visitor.watch.expect("status of 409.*/api/process-checkout")
-    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
-    visitor.tick_boxes()
+    phone, maths, email
+):
+    phone.watch.expect("status of 409.*/api/process-checkout")
+    phone.page.goto(save_for_later(email, whole(maths), total="190"))
+    phone.tick_boxes()
     maths.final_price = 220
     maths.save()
 
-    visitor.pay_button("190,00 €").click()
+    phone.press(phone.pay_button("190,00 €"))
 
-    notice = visitor.page.get_by_role("alert").filter(has_text="El precio ha cambiado.")
+    notice = phone.page.get_by_role("alert").filter(has_text="El precio ha cambiado.")
+    expect(notice).to_be_in_viewport(ratio=1)
     expect(notice).to_contain_text("El total es ahora 209,00 €.")
-    order = visitor.page.get_by_role("region", name="Tu matrícula")
+    order = phone.page.get_by_role("region", name="Tu matrícula")
     expect(order.get_by_role("listitem").filter(has_text=maths.name)).to_contain_text("220,00 €")
     assert not only_order(email).payments.exists(), "nothing is asked of the bank unconfirmed"
-    visitor.accept_price("209,00 €").open_card_form("209,00 €").type_card()
-    visitor.pay_button("209,00 €").click()
-    expect_paid(visitor)
+    phone.accept_price("209,00 €").open_card_form("209,00 €").type_card()
+    phone.press(phone.pay_button("209,00 €"))
+    expect_paid(phone)
     assert only_order(email).total_cents == 20_900
 
 
 def test_lesson_that_expires_while_the_recovery_page_is_open_is_named_and_removed(
-    visitor: Visitor, shelf: Shelf, maths: Subject, email: str
-) -> None:
+    visitor, shelf, maths, email
+):
     visitor.watch.expect("status of 409.*/api/process-checkout")
     lesson = shelf.put("Física", "180.00", lesson_price="50.00").lessons.get(title="PEC 2")
     link = save_for_later(email, whole(maths), single(lesson), total="237.50")
@@ -271,9 +249,7 @@ def test_lesson_that_expires_while_the_recovery_page_is_open_is_named_and_remove
     assert [line.name for line in only_order(email).lines.all()] == [maths.name]
 
 
-def test_recovery_page_without_any_item_left_links_to_the_catalogue(
-    visitor: Visitor, shelf: Shelf, email: str
-) -> None:
+def test_recovery_page_without_any_item_left_links_to_the_catalogue(visitor, shelf, email):
     subject = shelf.put("Física", "180.00", lesson_price="50.00")
     link = save_for_later(email, single(*subject.lessons.all()), total="95")
     subject.lessons.update(status=Lesson.Status.EXPIRED)
@@ -301,9 +277,7 @@ def reminders(email: str) -> int:
     return sum(mail["Subject"] == REMINDER for mail in mails_to(email))
 
 
-def test_one_reminder_is_mailed_for_an_unpaid_cart_and_its_link_pays_the_order(
-    phone: Visitor, maths: Subject, email: str
-) -> None:
+def test_one_reminder_is_mailed_for_an_unpaid_cart_and_its_link_pays_the_order(phone, maths, email):
     # The visitor agrees to reminders and leaves while the card form is open.
     left = check_out(email, whole(maths), total="190", remindersAccepted=True)
     order = only_order(email)
@@ -322,9 +296,7 @@ def test_one_reminder_is_mailed_for_an_unpaid_cart_and_its_link_pays_the_order(
     assert reminders(email) == 1
 
 
-def test_reminders_can_be_stopped_on_a_phone_and_the_cart_is_kept(
-    phone: Visitor, maths: Subject, email: str
-) -> None:
+def test_reminders_can_be_stopped_on_a_phone_and_the_cart_is_kept(phone, maths, email):
     path = save_for_later(email, whole(maths), total="190")
     order = only_order(email)
     move_back(order, 24)
@@ -346,15 +318,15 @@ def test_reminders_can_be_stopped_on_a_phone_and_the_cart_is_kept(
 
 
 @pytest.fixture
-def _provider_is_whole_again() -> Iterator[None]:
+def _provider_is_whole_again():
     yield
     clear_faults()
 
 
 @pytest.mark.usefixtures("_provider_is_whole_again")
 def test_failed_payment_on_the_recovery_page_shows_an_error_and_the_next_attempt_pays(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     visitor.watch.expect("status of 502.*/api/process-checkout")
     visitor.watch.expect("status of 402")
     visitor.page.goto(save_for_later(email, whole(maths), total="190"))
@@ -378,9 +350,7 @@ def test_failed_payment_on_the_recovery_page_shows_an_error_and_the_next_attempt
     assert len(payments_at_provider(only_order(email))) == 1
 
 
-def test_saved_order_in_instalments_starts_with_its_first_payment(
-    phone: Visitor, maths: Subject, email: str
-) -> None:
+def test_saved_order_in_instalments_starts_with_its_first_payment(phone, maths, email):
     path = save_for_later(email, whole(maths), total="200", payment_type="installment")
 
     phone.page.goto(path)
@@ -393,9 +363,7 @@ def test_saved_order_in_instalments_starts_with_its_first_payment(
     assert only_order(email).status == Order.Status.PAYING
 
 
-def test_saved_order_with_a_total_of_0_needs_no_card(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_saved_order_with_a_total_of_0_needs_no_card(visitor, maths, email):
     visitor.page.goto(save_for_later(email, whole(maths), total="0", promo_code="GRATIS100"))
 
     visitor.tick_boxes()
@@ -405,9 +373,7 @@ def test_saved_order_with_a_total_of_0_needs_no_card(
     assert (only_order(email).status, only_order(email).total_cents) == (Order.Status.PAID, 0)
 
 
-def test_recovery_page_says_that_the_bank_is_still_confirming(
-    new_visitor: Callable[..., Visitor], maths: Subject, email: str
-) -> None:
+def test_recovery_page_says_that_the_bank_is_still_confirming(new_visitor, maths, email):
     visitor = new_visitor(color_scheme="dark")
     link = save_for_later(email, whole(maths), total="190")
     visitor.page.goto(link)

@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
 from tests.browser.records import Shelf, only_order
-from tests.browser.visitor import Visitor, expect_to_fit, set_text_size, wait_until
+from tests.browser.visitor import expect_to_fit, set_text_size, wait_until
 
 
 def whole_in_view(target: Locator) -> None:
@@ -44,7 +44,7 @@ def lessons_dearer_than(shelf: Shelf, whole: str) -> Subject:
     return shelf.put("Álgebra", whole, lesson_price="60.00")
 
 
-def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf: Shelf) -> None:
+def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone, shelf):
     phone.watch.expect(r"status of 409.*/api/process-checkout")
     page, dialog = phone.page, phone.dialog
     maths, physics = shelf.put("Cálculo", "200.00"), shelf.put("Física", "180.00")
@@ -128,9 +128,7 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
     expect(phone.cart_button).to_contain_text("199,50 €")
 
 
-def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(visitor, shelf):
     page, dialog = visitor.page, visitor.dialog
     algebra = lessons_dearer_than(shelf, "120.00")
 
@@ -177,9 +175,7 @@ def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(
     page.wait_for_function("!history.state?.dialog")
 
 
-def test_nothing_keeps_shop_and_calculator_out_of_the_back_forward_cache(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_nothing_keeps_shop_and_calculator_out_of_the_back_forward_cache(visitor, shelf):
     """So Back and Forward find cart and calculator as they were.
 
     The headless Chromium has no such cache, but it says for each page what would be in the way.

@@ -6,11 +6,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.records import Shelf
-from tests.browser.visitor import HeldRequests, Visitor, wait_until
+from tests.browser.visitor import HeldRequests, wait_until
 
 
-def test_buy_button_of_a_subject_is_busy_at_once(phone: Visitor, shelf: Shelf) -> None:
+def test_buy_button_of_a_subject_is_busy_at_once(phone, shelf):
     subject = shelf.put("Física", "200.00")
     page = phone.page
     held = HeldRequests(page, "**/subject-*.js")
@@ -25,9 +24,7 @@ def test_buy_button_of_a_subject_is_busy_at_once(phone: Visitor, shelf: Shelf) -
     expect(button).not_to_have_attribute("aria-busy", "true")
 
 
-def test_filters_answer_at_once_and_a_slow_answer_has_a_sentence(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_filters_answer_at_once_and_a_slow_answer_has_a_sentence(visitor, shelf):
     shelf.put("Química", "200.00")
     page = visitor.page
     visitor.open_catalogue()
@@ -45,9 +42,7 @@ def test_filters_answer_at_once_and_a_slow_answer_has_a_sentence(
     expect(notice).to_have_count(0)
 
 
-def test_catalogue_without_connection_says_so_and_tries_again(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_catalogue_without_connection_says_so_and_tries_again(visitor, shelf):
     shelf.put("Historia", "200.00")
     page = visitor.page
     visitor.watch.expect("net::ERR_INTERNET_DISCONNECTED.*/api/catalogue")
@@ -64,9 +59,7 @@ def test_catalogue_without_connection_says_so_and_tries_again(
 
 
 @pytest.mark.parametrize("online", [True, False])
-def test_payment_that_can_not_be_opened_keeps_the_cart(
-    visitor: Visitor, shelf: Shelf, online: bool
-) -> None:
+def test_payment_that_can_not_be_opened_keeps_the_cart(visitor, shelf, online):
     subject = shelf.put("Lógica", "200.00")
     page = visitor.page
     visitor.watch.expect("PaymentDialog")
@@ -89,9 +82,7 @@ def test_payment_that_can_not_be_opened_keeps_the_cart(
     expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
 
 
-def test_payment_does_not_open_over_a_cart_that_was_closed_while_it_loaded(
-    phone: Visitor, shelf: Shelf
-) -> None:
+def test_payment_does_not_open_over_a_cart_that_was_closed_while_it_loaded(phone, shelf):
     subject = shelf.put("Retórica", "200.00")
     held = HeldRequests(phone.page, "**/PaymentDialog-*.js")
     phone.open_catalogue(shelf.degree).fill_cart([subject])

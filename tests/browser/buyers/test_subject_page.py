@@ -6,15 +6,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.records import Shelf, only_order
-from tests.browser.visitor import Visitor
+from tests.browser.records import only_order
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
 
-def test_lesson_pressed_while_the_page_prepares_its_form_is_ticked(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_lesson_pressed_while_the_page_prepares_its_form_is_ticked(visitor, shelf):
     subject = shelf.put("Cálculo", "130.00", lessons=3)
     page = visitor.page
     page.goto(subject.page_path)
@@ -36,7 +33,7 @@ def test_lesson_pressed_while_the_page_prepares_its_form_is_ticked(
     expect(page.locator(".buy__total")).to_contain_text("47,50 €")
 
 
-def test_lessons_are_bought_on_the_page_of_a_subject(visitor: Visitor, shelf: Shelf) -> None:
+def test_lessons_are_bought_on_the_page_of_a_subject(visitor, shelf):
     subject = shelf.put("Cálculo", "130.00", lessons=3)
     page = visitor.page
     visitor.open_catalogue(shelf.degree)
@@ -76,7 +73,7 @@ def test_lessons_are_bought_on_the_page_of_a_subject(visitor: Visitor, shelf: Sh
     expect(visitor.cart.get_by_text("PEC 1")).to_be_visible()
 
 
-def test_first_tap_on_the_buy_button_opens_the_dialog(phone: Visitor, shelf: Shelf) -> None:
+def test_first_tap_on_the_buy_button_opens_the_dialog(phone, shelf):
     subject = shelf.put("Álgebra", "200.00")
     phone.page.goto(subject.page_path)
     phone.assert_accessible()
@@ -86,9 +83,7 @@ def test_first_tap_on_the_buy_button_opens_the_dialog(phone: Visitor, shelf: She
     assert urlsplit(phone.page.url).path == subject.page_path
 
 
-def test_form_opens_the_catalogue_if_the_island_cannot_be_loaded(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_form_opens_the_catalogue_if_the_island_cannot_be_loaded(visitor, shelf):
     subject = shelf.put("Geometría", "200.00")
     page = visitor.page
     visitor.watch.expect("subject-")

@@ -3,15 +3,13 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
-from apps.catalogue.models import Subject
 from apps.orders.models import Order
-from tests.browser.records import Shelf, only_order
+from tests.browser.records import only_order
 from tests.browser.visitor import (
     CHALLENGED_CARD,
     GOOD_CARD,
-    Visitor,
     expect_to_fit,
     tab_to,
     wait_until,
@@ -19,13 +17,11 @@ from tests.browser.visitor import (
 
 
 @pytest.fixture
-def subjects(shelf: Shelf) -> list[Subject]:
+def subjects(shelf):
     return [shelf.put("Cálculo", "200.00"), shelf.put("Física", "180.00")]
 
 
-def test_purchase_by_touch_on_a_screen_of_390_px(
-    phone: Visitor, shelf: Shelf, subjects: list[Subject], email: str
-) -> None:
+def test_purchase_by_touch_on_a_screen_of_390_px(phone, shelf, subjects, email):
     page = phone.page
     page.goto("/")
     page.get_by_role("main").get_by_role("link", name="Compra asignaturas").first.tap()
@@ -46,31 +42,20 @@ def test_purchase_by_touch_on_a_screen_of_390_px(
     assert (order.status, order.total_cents) == (Order.Status.PAID, 21_375)
 
 
-def test_second_tap_of_a_double_tap_presses_nothing_else(
-    phone: Visitor, shelf: Shelf, subjects: list[Subject]
-) -> None:
-    def tap_twice(target: Locator) -> None:
-        target.scroll_into_view_if_needed()
-        box = target.bounding_box()
-        assert box
-        for _ in range(2):
-            phone.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
+def test_second_tap_of_a_double_tap_presses_nothing_else(phone, shelf, subjects):
     subjects.append(shelf.put("Óptica", "150.00"))
     phone.open_catalogue(shelf.degree)
     for subject in subjects:
-        tap_twice(phone.select_all(subject))
+        phone.tap_twice(phone.select_all(subject))
     expect(phone.cart_button).to_contain_text("Ver carrito · 3")
-    tap_twice(phone.cart_button)
+    phone.tap_twice(phone.cart_button)
     lines = phone.dialog.locator(".cart__line")
-    tap_twice(phone.dialog.get_by_role("button", name=re.compile("^Quitar")).first)
+    phone.tap_twice(phone.dialog.get_by_role("button", name=re.compile("^Quitar")).first)
     expect(lines).to_have_count(2)
     expect(phone.dialog.get_by_role("heading", name="Tu carrito")).to_be_visible()
 
 
-def test_touch_targets_of_the_dialog_are_large_enough(
-    phone: Visitor, subjects: list[Subject]
-) -> None:
+def test_touch_targets_of_the_dialog_are_large_enough(phone, subjects):
     def small() -> list[str]:
         return [
             f"{target.inner_text()}: {place['height']:.0f}"
@@ -85,9 +70,7 @@ def test_touch_targets_of_the_dialog_are_large_enough(
     wait_until(phone.page, lambda: not small())
 
 
-def test_purchase_by_keyboard_only(
-    visitor: Visitor, shelf: Shelf, subjects: list[Subject], email: str
-) -> None:
+def test_purchase_by_keyboard_only(visitor, shelf, subjects, email):
     keyboard = visitor.page.keyboard
     visitor.page.goto("/compra")
     visitor.wait_for_catalogue()
@@ -148,20 +131,7 @@ def test_purchase_by_keyboard_only(
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_3d_secure_challenge_can_be_answered_by_keyboard(
-    visitor: Visitor, subjects: list[Subject], email: str
-) -> None:
-    visitor.to_step_2(subjects[0].degree, subjects[:1]).buy("190,00 €", CHALLENGED_CARD)
-
-    expect(visitor.challenge.get_by_role("heading")).to_be_focused()
-    tab_to(visitor, visitor.challenge.get_by_role("button", name="Autorizar pago"))
-    visitor.page.keyboard.press("Enter")
-
-    visitor.expect_success()
-    assert only_order(email).status == Order.Status.PAID
-
-
-def test_changing_the_page_by_keyboard_focuses_the_top_of_the_list(visitor: Visitor) -> None:
+def test_changing_the_page_by_keyboard_focuses_the_top_of_the_list(visitor):
     visitor.open_catalogue()
 
     tab_to(visitor, visitor.page.get_by_role("button", name="Página 2", exact=True))

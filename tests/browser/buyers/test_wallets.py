@@ -1,18 +1,15 @@
 """Payments with a wallet: Stripe's Express Checkout Element, which the sandbox plays."""
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
 from playwright.sync_api import FrameLocator, Locator, expect
 
-from apps.catalogue.models import Subject
 from apps.orders.models import Gift, Order
 from apps.students.consent_wordings import WALLET_WORDINGS
 from apps.students.models import Consent, Student
 from tests.browser.records import (
-    Shelf,
     clear_faults,
     only_order,
     orders_of,
@@ -32,7 +29,6 @@ from tests.browser.visitor import (
     wait_until,
 )
 from tests.helpers.factories import whole
-from tools.dev.stack import Stack
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
@@ -43,13 +39,13 @@ TICK_THIS_BOX = "Marca esta casilla para pagar."
 
 
 @pytest.fixture
-def maths(shelf: Shelf) -> Subject:
+def maths(shelf):
     """A subject of 200 €, or 190 € with full payment."""
     return shelf.put("Cálculo", "200.00", lessons=3)
 
 
 @pytest.fixture(autouse=True)
-def _restore_sandbox() -> Iterator[None]:
+def _restore_sandbox():
     yield
     clear_faults()
     switch_wallet(available=True)
@@ -85,9 +81,7 @@ def authorize(visitor: Visitor, euros: str, *, card: str = GOOD_CARD, contact: b
     visitor.press(opened.get_by_role("button", name=re.compile("^Pagar")))
 
 
-def test_wallet_pays_from_the_cart_in_two_presses(
-    phone: Visitor, maths: Subject, email: str
-) -> None:
+def test_wallet_pays_from_the_cart_in_two_presses(phone, maths, email):
     phone.open_catalogue(maths.degree).fill_cart([maths])
     phone.open_dialog()
     expect(phone.dialog).to_contain_text(re.compile(f"{maths.name}.*{nbsp('Total: 190,00 €')}"))
@@ -133,9 +127,7 @@ def test_wallet_pays_from_the_cart_in_two_presses(
     assert said == WALLET_WORDINGS[Consent.Kind.ADULT]
 
 
-def test_wallet_above_the_card_form_uses_the_contact_data_of_step_1(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_wallet_above_the_card_form_uses_the_contact_data_of_step_1(visitor, maths, email):
     visitor.to_step_2(maths.degree, [maths])
     visitor.press(wallet(visitor))
     expect(visitor.adult).to_be_focused()
@@ -154,8 +146,8 @@ def test_wallet_above_the_card_form_uses_the_contact_data_of_step_1(
 
 
 def test_declined_wallet_shows_the_sentence_of_the_card_form_and_another_card_is_challenged(
-    phone: Visitor, maths: Subject, email: str
-) -> None:
+    phone, maths, email
+):
     phone.watch.expect("status of 402.*/confirm")
     phone.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
 
@@ -176,9 +168,7 @@ def test_declined_wallet_shows_the_sentence_of_the_card_form_and_another_card_is
     assert [payment["status"] for payment in payments_at_provider(order)] == ["succeeded"]
 
 
-def test_price_that_changed_meanwhile_is_shown_and_nothing_is_charged(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_price_that_changed_meanwhile_is_shown_and_nothing_is_charged(visitor, maths, email):
     visitor.watch.expect("status of 409.*/api/process-checkout")
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
     opened = open_wallet(visitor, "190,00 €")
@@ -200,9 +190,7 @@ def test_price_that_changed_meanwhile_is_shown_and_nothing_is_charged(
     assert only_order(email).total_amount == Decimal("285.00")
 
 
-def test_code_of_the_link_is_applied_before_a_wallet_is_offered(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_code_of_the_link_is_applied_before_a_wallet_is_offered(visitor, maths, email):
     visitor.open_catalogue(maths.degree, "codigo=BIENVENIDA10").fill_cart([maths]).open_dialog()
     expect(visitor.field("Email")).to_be_visible()
     expect(visitor.page.locator(".wallets")).to_have_count(0)
@@ -216,9 +204,7 @@ def test_code_of_the_link_is_applied_before_a_wallet_is_offered(
     assert only_order(email).total_amount == Decimal("171.00")
 
 
-def test_instalments_by_wallet_save_its_card_for_the_later_charges(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_instalments_by_wallet_save_its_card_for_the_later_charges(visitor, maths, email):
     visitor.to_step_2(maths.degree, [maths])
     visitor.press(visitor.dialog.get_by_role("radio", name=re.compile("^3 plazos")))
     visitor.tick_boxes()
@@ -236,8 +222,8 @@ def test_instalments_by_wallet_save_its_card_for_the_later_charges(
 
 
 def test_lost_connection_and_a_provider_that_is_away_are_reported_as_with_a_card(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+    visitor, maths, email
+):
     visitor.watch.expect("request: .*/api/process-checkout")
     visitor.watch.expect("status of 502.*/api/process-checkout")
     visitor.watch.expect("net::ERR_CONNECTION_FAILED")
@@ -261,9 +247,7 @@ def test_lost_connection_and_a_provider_that_is_away_are_reported_as_with_a_card
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_unusable_phone_of_the_wallet_is_corrected_in_step_1(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_unusable_phone_of_the_wallet_is_corrected_in_step_1(visitor, maths, email):
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
     opened = open_wallet(visitor, "190,00 €")
     opened.get_by_label("Email").fill(email)
@@ -280,7 +264,7 @@ def test_unusable_phone_of_the_wallet_is_corrected_in_step_1(
     visitor.expect_step_2()
 
 
-def test_keyboard_alone_pays_by_wallet(visitor: Visitor, maths: Subject, email: str) -> None:
+def test_keyboard_alone_pays_by_wallet(visitor, maths, email):
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     keyboard = visitor.page.keyboard
     for box in (visitor.adult, visitor.waiver):
@@ -305,9 +289,7 @@ def test_keyboard_alone_pays_by_wallet(visitor: Visitor, maths: Subject, email: 
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_without_a_wallet_nothing_is_shown_and_nothing_moves(
-    visitor: Visitor, maths: Subject
-) -> None:
+def test_without_a_wallet_nothing_is_shown_and_nothing_moves(visitor, maths):
     switch_wallet(available=False)
     visitor.open_catalogue(maths.degree).fill_cart([maths])
     with visitor.page.expect_response("**/v3/frame/express"):
@@ -328,9 +310,7 @@ def test_without_a_wallet_nothing_is_shown_and_nothing_moves(
     expect(visitor.dialog.get_by_text("o con tarjeta", exact=True)).to_have_count(0)
 
 
-def test_wallet_does_not_push_down_a_form_that_is_being_filled_in(
-    visitor: Visitor, maths: Subject
-) -> None:
+def test_wallet_does_not_push_down_a_form_that_is_being_filled_in(visitor, maths):
     held = HeldRequests(visitor.page, "**/v3/frame/express")
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     expect(visitor.page.locator(WALLET_FRAME)).to_be_attached()
@@ -350,7 +330,7 @@ def test_wallet_does_not_push_down_a_form_that_is_being_filled_in(
     expect(wallet(visitor)).to_be_visible()
 
 
-def test_recovered_order_is_paid_by_wallet(visitor: Visitor, maths: Subject, email: str) -> None:
+def test_recovered_order_is_paid_by_wallet(visitor, maths, email):
     link = save_for_later(email, whole(maths), total="190.00")
     visitor.page.goto(link)
     visitor.tick_boxes()
@@ -361,9 +341,7 @@ def test_recovered_order_is_paid_by_wallet(visitor: Visitor, maths: Subject, ema
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_signed_in_student_pays_from_the_cart_in_two_presses(
-    visitor: Visitor, stack: Stack, maths: Subject, email: str
-) -> None:
+def test_signed_in_student_pays_from_the_cart_in_two_presses(visitor, stack, maths, email):
     student = Student.objects.create(email=email, phone="+34611222333", first_name="Ana")
     visitor.sign_in(student, stack.url)
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
@@ -376,9 +354,7 @@ def test_signed_in_student_pays_from_the_cart_in_two_presses(
     assert only_order(email).phone == student.phone
 
 
-def test_wallet_pays_a_gift_once_its_data_are_complete(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
+def test_wallet_pays_a_gift_once_its_data_are_complete(visitor, maths, email):
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     expect(wallet(visitor)).to_be_visible()
     visitor.tick_boxes()

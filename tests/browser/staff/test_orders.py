@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from apps.catalogue.models import Subject
 from apps.classroom.models import Provisioning
+from apps.core.dates import today
 from apps.core.models import Mail
 from apps.orders.models import Order
 from tests.browser.conftest import PHONE
@@ -69,6 +70,9 @@ def test_a_day_of_orders_access_mails_refunds_and_a_transfer(clerk):
 
     # The refund of a transfer is recorded as made by hand.
     clerk.get_by_role("link", name="Devolver…").click()
+    expect(clerk.get_by_role("group", name="Qué se devuelve")).to_be_visible()
+    for line in clerk.locator("input[name=lines]").all():
+        line.check()
     clerk.get_by_label("Motivo").fill("Se arrepiente")
     clerk.get_by_role("button", name="Ver qué cambiaría").click()
     expect(clerk.get_by_text("haz tú la transferencia de vuelta").first).to_be_visible()
@@ -77,3 +81,39 @@ def test_a_day_of_orders_access_mails_refunds_and_a_transfer(clerk):
     clerk.goto(f"/admin/students/student/{made.student_id}/change/")
     expect(clerk.get_by_role("heading", name="Pedidos").first).to_be_visible()
     clerk.set_viewport_size(PHONE)
+
+
+def test_a_course_is_exchanged_for_a_dearer_one_and_an_access_extended(clerk):
+    order = Order.objects.filter(email=ANA, status="paid").earliest("pk")
+    dearest = Subject.objects.on_sale().order_by("-final_price", "pk")[0]
+    clerk.goto(f"/admin/orders/order/{order.pk}/change/")
+    clerk.get_by_role("link", name="Cambiar un curso…").click()
+    clerk.get_by_role("radio").first.check()
+    clerk.get_by_role("combobox").first.click()
+    search = clerk.locator(".select2-search__field")
+    search.press_sequentially(dearest.name[:12])
+    clerk.locator(".select2-results__option", has_text=dearest.name).first.click()
+    clerk.get_by_label("Motivo").fill("Se equivocó")
+    clerk.set_viewport_size(PHONE)
+    expect_to_fit(clerk)
+    clerk.get_by_role("button", name="Ver qué cambiaría").click()
+    expect(clerk.get_by_role("heading", name=re.compile("El alumno paga"))).to_be_visible()
+    expect_to_fit(clerk)
+    clerk.get_by_role("button", name="Pedir la diferencia").click()
+    expect(clerk.get_by_text("El cambio se hace cuando la pague")).to_be_visible()
+    expect(clerk.locator(".record-state")).to_contain_text("Esperando el pago con tarjeta")
+    clerk.set_viewport_size({"width": 1440, "height": 900})
+
+    clerk.goto("/admin/classroom/enrolment/")
+    clerk.locator("input.action-select").first.check()
+    clerk.locator("select[name=action]").select_option("extend")
+    clerk.locator("button[name=index]").first.click()
+    until = today().replace(day=28, year=today().year + 1)
+    clerk.get_by_label("Nuevo último día").fill(until.isoformat())
+    clerk.get_by_label("Motivo").fill("Estuvo enferma")
+    clerk.set_viewport_size(PHONE)
+    clerk.get_by_role("button", name="Ver qué cambiaría").click()
+    expect(clerk.get_by_role("button", name="Ampliar 1 acceso")).to_be_visible()
+    expect_to_fit(clerk)
+    clerk.get_by_role("button", name="Ampliar 1 acceso").click()
+    expect(clerk.get_by_text(f"ahora el {until:%d/%m/%Y}")).to_be_visible()

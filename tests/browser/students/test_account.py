@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from apps.students.models import SignIn, Student
-from tests.browser.records import Shelf, eventually, mail_with, only_order
+from tests.browser.records import eventually, mail_with, only_order
 from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
@@ -17,7 +17,7 @@ LINK_MAIL = "Tu enlace para entrar"
 
 
 @pytest.fixture
-def mode() -> str:
+def mode():
     """Use the second address of the shop, where students may sign in."""
     return "hosted"
 
@@ -36,9 +36,7 @@ def sign_in(visitor: Visitor) -> None:
     expect(page.get_by_role("heading", name="Mi cuenta")).to_be_visible()
 
 
-def test_student_signs_in_sees_the_order_and_starts_the_next_purchase_at_step_2(
-    visitor: Visitor, shelf: Shelf
-) -> None:
+def test_student_signs_in_sees_the_order_and_starts_the_next_purchase_at_step_2(visitor, shelf):
     maths, law = shelf.put("Matemáticas", "192.00"), shelf.put("Derecho", "192.00")
     visitor.to_step_2(shelf.degree, [maths]).buy("182,40 €")
     visitor.expect_success()
@@ -74,7 +72,7 @@ def test_student_signs_in_sees_the_order_and_starts_the_next_purchase_at_step_2(
     assert eventually(lambda: not SignIn.objects.filter(student=order.student, ended_at=None))
 
 
-def test_sign_in_pages_are_usable_on_a_phone(phone: Visitor) -> None:
+def test_sign_in_pages_are_usable_on_a_phone(phone):
     phone.page.goto("/login")
     expect(phone.page.get_by_role("heading", name="Iniciar sesión")).to_be_visible()
     phone.assert_accessible()

@@ -1,7 +1,6 @@
 """The classroom /aula in Chromium: forms, referrers, sessions and accessibility."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.hashers import make_password
@@ -12,8 +11,7 @@ from apps.classroom.models import Account
 from apps.classroom.provisioning import grant_access
 from apps.students.models import SignIn
 from apps.students.services import find_or_create_student
-from tests.browser.records import ACCESS, Shelf, mail_with
-from tests.browser.visitor import Visitor
+from tests.browser.records import ACCESS, mail_with
 
 PASSWORD = "marea-alta-42"
 
@@ -22,9 +20,7 @@ def field(page: Page, label: str):
     return page.get_by_label(label, exact=True)
 
 
-def test_mailed_access_link_opens_the_classroom_and_works_once(
-    visitor: Visitor, phone: Visitor, shelf: Shelf
-) -> None:
+def test_mailed_access_link_opens_the_classroom_and_works_once(visitor, phone, shelf):
     whole, other = shelf.put("Microeconomía", "192.00"), shelf.put("Estadística", "192.00")
     student = find_or_create_student(email=visitor.email, phone="+34600123123")
     items = [(whole.pk, None), (other.pk, other.lessons.get(title="PEC 2").pk)]
@@ -65,14 +61,14 @@ def test_mailed_access_link_opens_the_classroom_and_works_once(
 
 
 @pytest.fixture
-def student_with_password(email: str) -> str:
+def student_with_password(email):
     """The e-mail of a student who may sign in to the classroom."""
     student = find_or_create_student(email=email, phone="+34600123123", first_name="Ana")
     Account.objects.create(student=student, password=make_password(PASSWORD))
     return email
 
 
-def test_signing_in_and_out_by_keyboard_only(student_with_password: str, visitor: Visitor) -> None:
+def test_signing_in_and_out_by_keyboard_only(student_with_password, visitor):
     page = visitor.page
     page.goto("/aula")
     field(page, "Email").focus()
@@ -96,9 +92,7 @@ def test_signing_in_and_out_by_keyboard_only(student_with_password: str, visitor
     expect(header.get_by_role("link", name="Iniciar sesión")).to_be_visible()
 
 
-def test_new_access_link_can_be_requested_on_a_phone(
-    student_with_password: str, phone: Visitor
-) -> None:
+def test_new_access_link_can_be_requested_on_a_phone(student_with_password, phone):
     page = phone.page
     page.goto("/aula")
     page.get_by_role("link", name="No tengo contraseña o la he olvidado").tap()
@@ -110,8 +104,8 @@ def test_new_access_link_can_be_requested_on_a_phone(
 
 
 def test_signing_in_on_a_third_device_ends_the_oldest_session(
-    student_with_password: str, visitor: Visitor, new_visitor: Callable[..., Visitor]
-) -> None:
+    student_with_password, visitor, new_visitor
+):
     first, second, third = visitor.page, new_visitor().page, new_visitor().page
     inside, outside = "Hola, Ana", "Entrar en el aula"
     for page in (first, second, third):

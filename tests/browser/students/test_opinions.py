@@ -1,7 +1,6 @@
 """A verified opinion: asked by mail, given by a one-time link, moderated, and shown."""
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 
 from playwright.sync_api import expect
@@ -10,15 +9,13 @@ from apps.classroom.models import Enrolment
 from apps.core.dates import today
 from apps.pages.models import Opinion
 from apps.pages.opinions.asking import ask_for_opinions
-from tests.browser.records import Shelf, eventually, mail_with, pay_elsewhere, text_of
-from tests.browser.visitor import Visitor, sign_in_staff
+from tests.browser.records import eventually, mail_with, pay_elsewhere, text_of
+from tests.browser.visitor import sign_in_staff
 
 TEXT = "Los vídeos <b>se entienden</b> y las dudas llegan resueltas."
 
 
-def test_opinion_is_asked_given_moderated_and_shown_as_verified(
-    phone: Visitor, new_visitor: Callable[..., Visitor], shelf: Shelf
-) -> None:
+def test_opinion_is_asked_given_moderated_and_shown_as_verified(phone, new_visitor, shelf):
     subject = shelf.put("Sociología", "100.00")
     pay_elsewhere(phone.email, {"subject_id": subject.pk}, total="95.00")
     ended = today() - timedelta(days=1)

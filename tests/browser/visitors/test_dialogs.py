@@ -2,7 +2,6 @@
 
 from playwright.sync_api import Locator, Page, expect
 
-from apps.catalogue.models import Subject
 from tests.browser.visitor import (
     CHALLENGE_FRAME,
     CHALLENGED_CARD,
@@ -24,9 +23,7 @@ def inert(page: Page) -> list[str]:
 
 
 # ---------------------------------------------------------------- the page behind a dialog
-def test_page_behind_a_dialog_is_inert_and_does_not_scroll(
-    visitor: Visitor, maths: Subject
-) -> None:
+def test_page_behind_a_dialog_is_inert_and_does_not_scroll(visitor, maths):
     visitor.open_catalogue(maths.degree).fill_cart([maths])
     before = inert(visitor.page)
     visitor.open_dialog()
@@ -40,7 +37,7 @@ def test_page_behind_a_dialog_is_inert_and_does_not_scroll(
     expect(visitor.page.locator("html")).not_to_have_css("overflow", "hidden")
 
 
-def test_escape_closes_a_dialog_as_soon_as_it_is_shown(visitor: Visitor, maths: Subject) -> None:
+def test_escape_closes_a_dialog_as_soon_as_it_is_shown(visitor, maths):
     visitor.open_catalogue(maths.degree).fill_cart([maths])
     # In the moment in which the dialog is added, before the page is drawn.
     visitor.page.evaluate(
@@ -58,7 +55,7 @@ def test_escape_closes_a_dialog_as_soon_as_it_is_shown(visitor: Visitor, maths: 
     expect(visitor.cart_button).to_be_focused()
 
 
-def test_frames_of_stripe_and_the_bank_are_never_inert(visitor: Visitor, maths: Subject) -> None:
+def test_frames_of_stripe_and_the_bank_are_never_inert(visitor, maths):
     # Stripe adds frames to the body, with or without a box, also before the dialog opens.
     visitor.open_catalogue(maths.degree).fill_cart([maths])
     visitor.page.evaluate(
@@ -89,7 +86,7 @@ def expect_tooltip(visitor: Visitor, button: Locator, words: str) -> None:
     expect(page.locator(TOOLTIP)).to_have_text(words)
 
 
-def test_icon_buttons_of_the_payment_dialog_have_tooltips(visitor: Visitor, maths: Subject) -> None:
+def test_icon_buttons_of_the_payment_dialog_have_tooltips(visitor, maths):
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     expect_tooltip(visitor, visitor.dialog.get_by_role("button", name="Cerrar"), "Cerrar")
     visitor.fill_contact()
@@ -97,7 +94,7 @@ def test_icon_buttons_of_the_payment_dialog_have_tooltips(visitor: Visitor, math
     expect_tooltip(visitor, back, "Volver a tus datos")
 
 
-def test_close_buttons_of_form_dialogs_and_toasts_have_tooltips(visitor: Visitor) -> None:
+def test_close_buttons_of_form_dialogs_and_toasts_have_tooltips(visitor):
     visitor.page.goto("/precios#descuentos")
     visitor.press(visitor.page.get_by_text("Solicitar mi descuento"))
     expect_tooltip(visitor, visitor.dialog.get_by_role("button", name="Cerrar"), "Cerrar")
@@ -113,9 +110,7 @@ def test_close_buttons_of_form_dialogs_and_toasts_have_tooltips(visitor: Visitor
 
 
 # ---------------------------------------------------------------- the focus
-def test_closing_a_dialog_opened_from_the_mobile_menu_focuses_the_menu_button(
-    phone: Visitor,
-) -> None:
+def test_closing_a_dialog_opened_from_the_mobile_menu_focuses_the_menu_button(phone):
     phone.page.goto("/precios")
     menu = phone.page.locator("header summary[aria-label=Menú]")
     item = phone.page.locator("header .menu").get_by_text("Asignatura gratis")
@@ -129,9 +124,7 @@ def test_closing_a_dialog_opened_from_the_mobile_menu_focuses_the_menu_button(
         expect(menu).to_be_focused()
 
 
-def test_minimising_help_by_button_or_escape_focuses_its_button(
-    visitor: Visitor,
-) -> None:
+def test_minimising_help_by_button_or_escape_focuses_its_button(visitor):
     page = visitor.page
     page.clock.install()
     page.goto("/nosotros")
@@ -170,9 +163,7 @@ def expect_uncovered(phone: Visitor, target: Locator) -> None:
     wait_until(phone.page, uncovered)
 
 
-def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(
-    phone: Visitor, maths: Subject
-) -> None:
+def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(phone, maths):
     phone.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     go_on = phone.dialog.get_by_role("button", name="Continuar")
     for _ in range(3):
@@ -189,7 +180,7 @@ def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(
     expect_uncovered(phone, phone.dialog.get_by_role("heading", name="Tu pedido"))
 
 
-def test_toasts_on_a_phone_do_not_cover_the_first_field_of_a_form_dialog(phone: Visitor) -> None:
+def test_toasts_on_a_phone_do_not_cover_the_first_field_of_a_form_dialog(phone):
     phone.page.goto("/precios")
     phone.press(phone.page.get_by_text("Solicitar mi descuento"))
     send = phone.dialog.get_by_role("button", name="Solicitar descuento")

@@ -1,8 +1,6 @@
 """The lead forms: contact, discount, subject request, free subject, preview contact."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -30,7 +28,7 @@ def shown_error(visitor: Visitor, field: Locator, sentence: str) -> None:
 
 # ---------------------------------------------------------------- contact
 @pytest.fixture
-def contact(visitor: Visitor) -> Locator:
+def contact(visitor):
     visitor.page.goto("/#contacto")
     form = visitor.page.locator("[data-island=contact]")
     form.scroll_into_view_if_needed()
@@ -41,8 +39,8 @@ def contact(visitor: Visitor) -> Locator:
 # The rules of the fields and their order: static_src/schemas/leads.test.ts in the browser,
 # apps/leads/tests/test_messages.py at the server. Here is how their messages are shown.
 def test_contact_form_shows_errors_at_its_fields_keeps_the_input_and_is_reset_once_sent(
-    visitor: Visitor, contact: Locator
-) -> None:
+    visitor, contact
+):
     visitor.watch.expect("400")
     visitor.watch.expect("500")
     visitor.watch.expect("ApiError")
@@ -83,7 +81,7 @@ def test_contact_form_shows_errors_at_its_fields_keeps_the_input_and_is_reset_on
     assert lead.consents.get().wording == "Acepto la política de privacidad"
 
 
-def test_forms_say_that_they_need_javascript(new_visitor: Callable[..., Visitor]) -> None:
+def test_forms_say_that_they_need_javascript(new_visitor):
     reader = new_visitor(java_script_enabled=False)
     reader.page.goto("/precios")
     # Playwright does not find text inside <noscript> by text or role.
@@ -101,9 +99,7 @@ def open_dialog(visitor: Visitor, path: str, button: str) -> Locator:
     return visitor.dialog
 
 
-def test_discount_request_has_phone_email_12_careers_and_terms_and_sends_a_personal_code(
-    visitor: Visitor,
-) -> None:
+def test_discount_request_has_phone_email_12_careers_and_terms_and_sends_a_personal_code(visitor):
     visitor.watch.expect("500")
     visitor.watch.expect("ApiError")
     dialog = open_dialog(visitor, "/precios#descuentos", "Solicitar mi descuento")
@@ -162,7 +158,7 @@ SUBJECT_REQUEST = {
 }
 
 
-def test_subject_request_is_sent(visitor: Visitor) -> None:
+def test_subject_request_is_sent(visitor):
     dialog = open_missing(visitor)
     for label, answer in SUBJECT_REQUEST.items():
         dialog.get_by_label(label, exact=True).fill(answer or visitor.email)
@@ -184,7 +180,7 @@ def free_dialog(visitor: Visitor) -> Locator:
     return visitor.dialog
 
 
-def test_free_subject_inputs_are_read_only_for_the_first_500_ms(visitor: Visitor) -> None:
+def test_free_subject_inputs_are_read_only_for_the_first_500_ms(visitor):
     page = visitor.page
     page.goto("/precios")
     page.clock.install()
@@ -208,9 +204,7 @@ def test_free_subject_inputs_are_read_only_for_the_first_500_ms(visitor: Visitor
         expect(visitor.dialog.get_by_label(label)).to_be_editable()
 
 
-def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and_sends(
-    visitor: Visitor,
-) -> None:
+def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and_sends(visitor):
     logged: list[str] = []
     visitor.page.on("console", lambda message: logged.append(message.text))
     dialog = free_dialog(visitor)
@@ -249,9 +243,7 @@ def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and
     expect(visitor.dialog.get_by_role("checkbox")).not_to_be_checked()
 
 
-def test_free_subject_modal_stays_open_while_the_browser_s_validation_fails(
-    visitor: Visitor,
-) -> None:
+def test_free_subject_modal_stays_open_while_the_browser_s_validation_fails(visitor):
     dialog = free_dialog(visitor)
     requests = visitor.responses_of("/api/request-free-subject")
     visitor.tick(dialog.get_by_role("checkbox"))
@@ -272,7 +264,7 @@ def test_free_subject_modal_stays_open_while_the_browser_s_validation_fails(
 
 # ---------------------------------------------------------------- preview contact
 @pytest.fixture
-def preview(visitor: Visitor) -> Locator:
+def preview(visitor):
     visitor.page.goto("/servicios")
     form = visitor.page.locator("[data-island=preview-contact]")
     form.scroll_into_view_if_needed()
@@ -280,9 +272,7 @@ def preview(visitor: Visitor) -> Locator:
     return form
 
 
-def test_preview_contact_sends_its_attachment_to_the_shop(
-    visitor: Visitor, preview: Locator, tmp_path: Path
-) -> None:
+def test_preview_contact_sends_its_attachment_to_the_shop(visitor, preview, tmp_path):
     file = preview.get_by_label("Archivo")
     expect(file).to_have_attribute("accept", ".pdf,.doc,.docx,.txt,.jpg,.jpeg,.png")
     expect(file).to_have_accessible_description(re.compile("Máx. 10MB"))

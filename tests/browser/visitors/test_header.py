@@ -1,7 +1,6 @@
 """The header, menus, scrolling to anchors, the help widget, tooltips and toasts."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -24,7 +23,7 @@ def demo_button(page: Page):  # type: ignore[no-untyped-def]
 
 
 # ---------------------------------------------------------------- hover menus
-def test_hover_menus_open_on_mouse_enter_and_close_on_mouse_leave(visitor: Visitor) -> None:
+def test_hover_menus_open_on_mouse_enter_and_close_on_mouse_leave(visitor):
     page = visitor.page
     open_page(page, "/nosotros")
     nav = page.get_by_role("navigation", name="Principal")
@@ -47,7 +46,7 @@ def test_hover_menus_open_on_mouse_enter_and_close_on_mouse_leave(visitor: Visit
     expect(budget).to_be_hidden()
 
 
-def test_clicking_precios_opens_the_prices_page_that_was_fetched_before(visitor: Visitor) -> None:
+def test_clicking_precios_opens_the_prices_page_that_was_fetched_before(visitor):
     page = visitor.page
     with page.expect_response("**/speculation-rules.json"):
         open_page(page, "/nosotros")
@@ -57,7 +56,7 @@ def test_clicking_precios_opens_the_prices_page_that_was_fetched_before(visitor:
     assert page.evaluate(delivery) == "navigational-prefetch"
 
 
-def test_hover_menus_open_and_close_by_keyboard(visitor: Visitor) -> None:
+def test_hover_menus_open_and_close_by_keyboard(visitor):
     page = visitor.page
     open_page(page, "/nosotros")
     plan = page.get_by_role("navigation", name="Principal").get_by_role(
@@ -81,7 +80,7 @@ def test_hover_menus_open_and_close_by_keyboard(visitor: Visitor) -> None:
     expect(plan).to_be_hidden()
 
 
-def test_hover_menus_open_and_close_by_touch(new_visitor: Callable[..., Visitor]) -> None:
+def test_hover_menus_open_and_close_by_touch(new_visitor):
     page = new_visitor(viewport=TABLET, has_touch=True, is_mobile=True).page
     open_page(page, "/nosotros")
     plan = page.get_by_role("navigation", name="Principal").get_by_role(
@@ -100,9 +99,7 @@ def test_hover_menus_open_and_close_by_touch(new_visitor: Callable[..., Visitor]
 
 
 # ---------------------------------------------------------------- header bar
-def test_header_buttons_have_long_labels_on_wide_screens_only_and_login_opens_a_new_tab(
-    visitor: Visitor,
-) -> None:
+def test_header_buttons_have_long_labels_on_wide_screens_only_and_login_opens_a_new_tab(visitor):
     page = visitor.page
     open_page(page, "/nosotros")
     header = page.get_by_role("banner")
@@ -121,7 +118,7 @@ def test_header_buttons_have_long_labels_on_wide_screens_only_and_login_opens_a_
     assert buy.get_attribute("href") == "/compra"
 
 
-def test_login_button_on_home_is_hidden_until_scrolled_past_the_video(visitor: Visitor) -> None:
+def test_login_button_on_home_is_hidden_until_scrolled_past_the_video(visitor):
     page = visitor.page
     open_page(page, "/")
     login = page.get_by_role("banner").get_by_role("link", name="Iniciar sesión")
@@ -132,7 +129,7 @@ def test_login_button_on_home_is_hidden_until_scrolled_past_the_video(visitor: V
     expect(login).to_be_hidden()
 
 
-def test_header_is_fixed_at_the_top_and_darker_on_compra(visitor: Visitor) -> None:
+def test_header_is_fixed_at_the_top_and_darker_on_compra(visitor):
     page = visitor.page
 
     def ground() -> str:
@@ -150,9 +147,7 @@ def test_header_is_fixed_at_the_top_and_darker_on_compra(visitor: Visitor) -> No
     assert brightness[1] < 150
 
 
-def test_mobile_menu_has_all_items_and_opiniones_scrolls_to_the_testimonials(
-    phone: Visitor,
-) -> None:
+def test_mobile_menu_has_all_items_and_opiniones_scrolls_to_the_testimonials(phone):
     page = phone.page
     open_page(page, "/")
     expect(page.get_by_role("navigation", name="Principal")).to_be_hidden()
@@ -178,7 +173,7 @@ def test_mobile_menu_has_all_items_and_opiniones_scrolls_to_the_testimonials(
     ).to_be_in_viewport()
 
 
-def test_mobile_menu_closes_on_escape_and_on_a_touch_outside(phone: Visitor) -> None:
+def test_mobile_menu_closes_on_escape_and_on_a_touch_outside(phone):
     page = phone.page
     open_page(page, "/login")
     opener = page.locator(".menu summary")
@@ -223,7 +218,7 @@ def expect_scroll_after(page: Page, anchor: str, milliseconds: int) -> None:
     in_view(page, f"#{anchor}")
 
 
-def test_link_to_a_section_of_another_page_scrolls_300_ms_after_loading(visitor: Visitor) -> None:
+def test_link_to_a_section_of_another_page_scrolls_300_ms_after_loading(visitor):
     page = visitor.page
     page.add_init_script(RECORD_SCROLLS)
     open_page(page, "/nosotros")
@@ -232,9 +227,7 @@ def test_link_to_a_section_of_another_page_scrolls_300_ms_after_loading(visitor:
     expect_scroll_after(page, "contacto", 300)
 
 
-def test_page_opened_with_a_hash_starts_at_the_top_and_scrolls_to_it_after_200_ms(
-    visitor: Visitor,
-) -> None:
+def test_page_opened_with_a_hash_starts_at_the_top_and_scrolls_to_it_after_200_ms(visitor):
     page = visitor.page
     page.add_init_script(RECORD_SCROLLS)
     page.goto("/#faq")
@@ -256,7 +249,7 @@ JUMP = """
 """
 
 
-def test_late_jump_of_the_browser_is_never_drawn(visitor: Visitor) -> None:
+def test_late_jump_of_the_browser_is_never_drawn(visitor):
     page = visitor.page
     page.add_init_script(RECORD_SCROLLS + JUMP)
     page.goto("/#faq")
@@ -265,7 +258,7 @@ def test_late_jump_of_the_browser_is_never_drawn(visitor: Visitor) -> None:
     in_view(page, "#faq")
 
 
-def test_contacto_on_home_scrolls_without_loading_a_page(visitor: Visitor) -> None:
+def test_contacto_on_home_scrolls_without_loading_a_page(visitor):
     page = visitor.page
     open_page(page, "/")
     page.evaluate("window.stayed = true")
@@ -274,9 +267,7 @@ def test_contacto_on_home_scrolls_without_loading_a_page(visitor: Visitor) -> No
     assert page.evaluate("window.stayed") is True
 
 
-def test_page_opens_at_the_top_and_going_back_restores_the_scroll_position(
-    visitor: Visitor,
-) -> None:
+def test_page_opens_at_the_top_and_going_back_restores_the_scroll_position(visitor):
     page = visitor.page
     open_page(page, "/")
     page.evaluate("scrollTo({top: 1500, behavior: 'instant'})")
@@ -289,9 +280,7 @@ def test_page_opens_at_the_top_and_going_back_restores_the_scroll_position(
     wait_until(page, lambda: page.evaluate("Math.abs(scrollY - 1500) < 60"))
 
 
-def test_reduced_motion_jumps_to_the_hash_without_smooth_scrolling(
-    new_visitor: Callable[..., Visitor],
-) -> None:
+def test_reduced_motion_jumps_to_the_hash_without_smooth_scrolling(new_visitor):
     page = new_visitor(reduced_motion="reduce").page
     page.add_init_script(RECORD_SCROLLS)
     page.goto("/#faq")
@@ -304,11 +293,11 @@ def test_reduced_motion_jumps_to_the_hash_without_smooth_scrolling(
 # ---------------------------------------------------------------- help widget
 @pytest.mark.parametrize("kind", ["visitor", "phone"])
 def test_help_widget_appears_4_s_after_load_expands_minimises_and_closes_until_reload(
-    kind: str, request: pytest.FixtureRequest
-) -> None:
+    kind, request
+):
     visitor: Visitor = request.getfixturevalue(kind)
     page = visitor.page
-    page.clock.install()
+    visitor.load_with_stopped_clock()
     open_page(page, "/nosotros")
     button = page.locator(".help summary")
     page.clock.run_for(3000)
@@ -356,9 +345,7 @@ def test_help_widget_appears_4_s_after_load_expands_minimises_and_closes_until_r
 
 
 # ---------------------------------------------------------------- tooltips
-def test_tooltip_opens_after_700_ms_and_the_next_one_at_once_within_300_ms(
-    visitor: Visitor,
-) -> None:
+def test_tooltip_opens_after_700_ms_and_the_next_one_at_once_within_300_ms(visitor):
     page = visitor.page
     page.clock.install()
     open_page(page, "/nosotros")
@@ -394,9 +381,7 @@ def test_tooltip_opens_after_700_ms_and_the_next_one_at_once_within_300_ms(
     expect(tooltip).to_have_count(0)
 
 
-def test_tooltip_shows_a_name_that_is_cut_off_and_not_one_that_fits(
-    visitor: Visitor,
-) -> None:
+def test_tooltip_shows_a_name_that_is_cut_off_and_not_one_that_fits(visitor):
     page = visitor.page
     open_page(page, "/nosotros")
     degree = page.locator(".team__member p").first
@@ -410,12 +395,13 @@ def test_tooltip_shows_a_name_that_is_cut_off_and_not_one_that_fits(
 
 
 # ---------------------------------------------------------------- toasts
-def test_toast_is_shown_for_4_s_and_at_most_3_are_visible(visitor: Visitor) -> None:
+def test_toast_is_shown_for_4_s_and_at_most_3_are_visible(visitor):
     page = visitor.page
     page.clock.install()
     open_page(page, "/")
     page.locator("#contacto").scroll_into_view_if_needed()
     expect(page.locator("[data-island=contact][data-mounted]")).to_be_attached()
+    visitor.stop_the_clock()
     toasts = page.locator(".toast")
     for shown in (1, 2, 3, 3):
         page.get_by_role("button", name="Enviar mensaje").click()
@@ -427,7 +413,7 @@ def test_toast_is_shown_for_4_s_and_at_most_3_are_visible(visitor: Visitor) -> N
 
 
 # ---------------------------------------------------------------- narrow phones
-def test_no_page_is_wider_than_a_screen_of_320_px(new_visitor: Callable[..., Visitor]) -> None:
+def test_no_page_is_wider_than_a_screen_of_320_px(new_visitor):
     page = new_visitor(viewport={"width": 320, "height": 640}).page
     for path in (
         "/", "/compra", "/precios", "/servicios", "/nosotros", "/cancel", "/terminos", "/aula",
@@ -435,3 +421,40 @@ def test_no_page_is_wider_than_a_screen_of_320_px(new_visitor: Callable[..., Vis
     ):  # fmt: skip
         page.goto(path)
         expect_to_fit(page)
+
+
+def test_search_suggests_pages_by_keyboard_despite_typos(visitor, shelf):
+    subject = shelf.put("Oceanografía física", "200.00")
+    page = visitor.page
+    page.goto("/precios")
+    page.get_by_label("Buscar asignaturas").click()
+    field = page.get_by_role("combobox", name="Asignatura, grado o universidad")
+    expect(field).to_be_focused()
+    field.press_sequentially("ocenaografia")
+    option = page.get_by_role("option", name=subject.name)
+    expect(option).to_be_visible()
+    visitor.assert_accessible()
+    field.press("ArrowDown")
+    expect(option).to_have_attribute("aria-selected", "true")
+    expect(field).to_have_attribute("aria-activedescendant", "sugerencia-0")
+    field.press("Escape")
+    expect(option).to_be_hidden()
+    expect(field).to_be_visible()
+    field.fill("oceanografia")
+    expect(option).to_be_visible()
+    field.press("ArrowUp")
+    field.press("Enter")
+    page.wait_for_url(f"**{subject.page_path}")
+
+
+def test_nothing_found_leads_to_the_request_of_a_subject(phone):
+    page = phone.page
+    page.goto("/")
+    phone.press(page.get_by_label("Buscar asignaturas"))
+    page.get_by_role("combobox", name="Asignatura, grado o universidad").fill("zzzzzzzz")
+    phone.press(page.get_by_role("option", name="No encontramos «zzzzzzzz»"))
+    page.wait_for_url("**/buscar?q=zzzzzzzz")
+    expect(page.get_by_text("No se encontraron asignaturas")).to_be_visible()
+    phone.assert_accessible()
+    phone.press(page.get_by_text("¿No encuentras tu asignatura?"))
+    expect(page.get_by_role("link", name="Solicitar asignatura")).to_be_visible()

@@ -1,7 +1,5 @@
 """The plan preview on /servicios."""
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -15,7 +13,7 @@ NOTICE = (
 
 
 @pytest.fixture
-def preview(visitor: Visitor) -> Locator:
+def preview(visitor):
     visitor.page.goto("/servicios")
     expect(visitor.page.locator("[data-island=plan-preview][data-mounted]")).to_be_attached()
     return visitor.page.locator("[data-island=plan-preview]")
@@ -38,8 +36,8 @@ def full(visitor: Visitor, preview: Locator) -> Locator:
 
 
 def test_individual_plan_gives_access_to_pec_1_only_and_labels_the_rest_desbloquear(
-    visitor: Visitor, preview: Locator
-) -> None:
+    visitor, preview
+):
     expect(preview.get_by_role("tab")).to_have_text(["PEC Individual", "Asignatura Completa"])
     expect(preview.get_by_text(NOTICE)).to_be_visible()
     expect(preview.locator(".preview__item strong")).to_have_text(ITEMS)
@@ -54,8 +52,8 @@ def test_individual_plan_gives_access_to_pec_1_only_and_labels_the_rest_desbloqu
 
 
 def test_full_plan_unlocks_all_six_items_preselects_pec_2_and_shows_the_test_as_disponible(
-    visitor: Visitor, preview: Locator
-) -> None:
+    visitor, preview
+):
     full(visitor, preview)
     expect(preview.get_by_text(NOTICE)).to_have_count(0)
     expect(item(preview, "PEC 2")).to_have_attribute("aria-pressed", "true")
@@ -67,9 +65,7 @@ def test_full_plan_unlocks_all_six_items_preselects_pec_2_and_shows_the_test_as_
     expect(test.get_by_role("button")).to_contain_text("50 preguntas")
 
 
-def test_clicking_an_accessible_item_toggles_it_and_clears_the_chosen_content(
-    visitor: Visitor, preview: Locator
-) -> None:
+def test_clicking_an_accessible_item_toggles_it_and_clears_the_chosen_content(visitor, preview):
     full(visitor, preview)
     chosen = preview.get_by_role("figure")
     visitor.press(block(preview, "Documentos").get_by_role("button").first)
@@ -84,7 +80,7 @@ def test_clicking_an_accessible_item_toggles_it_and_clears_the_chosen_content(
     expect(preview.get_by_text("Elige una PEC de la lista para ver su contenido.")).to_be_visible()
 
 
-def test_plan_tabs_move_with_the_arrow_keys(visitor: Visitor, preview: Locator) -> None:
+def test_plan_tabs_move_with_the_arrow_keys(visitor, preview):
     tabs = preview.get_by_role("tab")
     tabs.first.focus()
     visitor.page.keyboard.press("ArrowRight")
@@ -95,9 +91,7 @@ def test_plan_tabs_move_with_the_arrow_keys(visitor: Visitor, preview: Locator) 
     expect(tabs.first).to_be_focused()
 
 
-def test_plan_preview_can_be_read_without_javascript(
-    new_visitor: Callable[..., Visitor],
-) -> None:
+def test_plan_preview_can_be_read_without_javascript(new_visitor):
     reader = new_visitor(java_script_enabled=False)
     reader.page.goto("/servicios")
     main = reader.page.locator("main")
@@ -107,7 +101,7 @@ def test_plan_preview_can_be_read_without_javascript(
     expect(main).to_contain_text("hasta cuatro años de prisión")
 
 
-def test_mounting_the_plan_preview_shifts_no_layout(visitor: Visitor) -> None:
+def test_mounting_the_plan_preview_shifts_no_layout(visitor):
     visitor.page.add_init_script(
         """window.shifts = [];
         new PerformanceObserver((list) => {

@@ -8,7 +8,6 @@ import runpy
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -52,7 +51,7 @@ def test_old_python_is_one_sentence(monkeypatch):
         ("v20.0.0", None),
     ],
 )
-def test_missing_or_old_node_is_one_sentence(monkeypatch, tmp_path: Path, node, sentence):
+def test_missing_or_old_node_is_one_sentence(monkeypatch, tmp_path, node, sentence):
     for name in ("node", "npm") if node else ():
         (tmp_path / name).write_text(f"#!/bin/sh\necho {node}\n")
         (tmp_path / name).chmod(0o755)

@@ -1,11 +1,13 @@
 """Events: each has a copy of its object as it was at that moment."""
 
 import json
+import time
 from typing import Any
 
-from .. import event_queue
+from .. import faults
 from ..context import API_VERSION, Context
 from ..lists import list_page
+from ..store import Transaction
 
 
 def record(
@@ -31,7 +33,7 @@ def record(
         for endpoint in ctx.tx.find("webhook_endpoint")[::-1]
         if endpoint["status"] == "enabled" and {"*", type} & set(endpoint["enabled_events"])
     ]
-    event_queue.add(ctx.tx, event["id"], type, listening)
+    _queue(ctx.tx, event["id"], type, listening)
 
 
 def with_pending_webhooks(ctx: Context, event: dict[str, Any]) -> dict[str, Any]:
@@ -46,3 +48,27 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         where.append((f"$.type {operator}", params["type"]))
     page = list_page(ctx, "event", "/v1/events", params, where=where)
     return {**page, "data": [with_pending_webhooks(ctx, event) for event in page["data"]]}
+
+
+def _queue(tx: Transaction, event_id: str, type: str, endpoint_ids: list[str]) -> None:
+    """Queue an event for the endpoints that listen to it, as the faults on its type say."""
+    if not endpoint_ids:
+        return
+    matching = {fault.kind: fault for fault in faults.for_event(tx, type)}
+    next_at = time.time()
+    if late := matching.get("late"):
+        next_at += late.seconds
+    out_of_order = matching.get("out_of_order")
+    if out_of_order:
+        # The first event of a batch sets the time at which the whole batch is sent.
+        next_at = tx.batch_sent_at() or next_at + out_of_order.seconds
+    for endpoint_id in endpoint_ids:
+        if "never" in matching:
+            tx.queue_delivery(event_id, endpoint_id, state="withheld")
+            continue
+        if forged := matching.get("forged"):
+            tx.queue_delivery(event_id, endpoint_id, forgery=forged.how)
+        for _ in range(2 if "twice" in matching else 1):
+            tx.queue_delivery(
+                event_id, endpoint_id, next_at=next_at, newest_first=out_of_order is not None
+            )

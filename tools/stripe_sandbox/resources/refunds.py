@@ -40,11 +40,11 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     refund = new(ctx, ctx.new_id("re_"), charge, amount) | {
         "metadata": merged_metadata({}, params.get("metadata")),
         "reason": params.get("reason"),
-        "status": "pending" if card.refund == "pending" else "succeeded",
+        "status": "pending" if card.slow_refund else "succeeded",
     }
     refund["balance_transaction"] = balance.of_refund(ctx, refund)
     ctx.tx.insert(refund)
-    if card.refund:
+    if card.slow_refund:
         settlement.schedule(ctx, refund["id"])
     previous = {name: charge[name] for name in ("amount_refunded", "refunded")}
     charge["amount_refunded"] += amount
@@ -80,14 +80,9 @@ def new(ctx: Context, id: str, charge: dict[str, Any], amount: int) -> dict[str,
 
 
 def settle(ctx: Context, refund: dict[str, Any]) -> None:
-    """Finish a refund of a card with slow or failing refunds."""
-    if refund["status"] == "pending":
-        succeed(ctx, refund)
-    elif refund["status"] == "succeeded":
-        fail(ctx, refund, "lost_or_stolen_card")
-
-
-def succeed(ctx: Context, refund: dict[str, Any]) -> None:
+    """Finish a slow refund. It may have failed meanwhile."""
+    if refund["status"] != "pending":
+        return
     previous = {"status": refund["status"]}
     refund["status"] = "succeeded"
     ctx.tx.save(refund)
@@ -95,12 +90,12 @@ def succeed(ctx: Context, refund: dict[str, Any]) -> None:
     events.record(ctx, "charge.refund.updated", refund, previous)
 
 
-def fail(ctx: Context, refund: dict[str, Any], reason: str) -> None:
+def fail(ctx: Context, refund: dict[str, Any]) -> None:
     """Let a refund fail. Its amount is not refunded any more and can be refunded again."""
     previous = {"status": refund["status"]}
     refund |= {
         "status": "failed",
-        "failure_reason": reason,
+        "failure_reason": "lost_or_stolen_card",
         "failure_balance_transaction": balance.of_failed_refund(ctx, refund),
     }
     ctx.tx.save(refund)

@@ -4,7 +4,9 @@ from typing import Any
 
 from ..context import Context
 from ..errors import ApiError, card_error, unexpected_state
-from . import events, payment_methods, setup_attempts, three_d_secure
+from ..fields import nullable
+from ..lists import list_page
+from . import charges, events, payment_methods, three_d_secure
 
 
 def check_confirmable(intent: dict[str, Any]) -> None:
@@ -68,7 +70,7 @@ def _save(
         error.error = {**error.error, "setup_intent": intent}
         raise error
     intent["status"] = "succeeded"
-    setup_attempts.record(ctx, intent, method, error=None)
+    _record_attempt(ctx, intent, method, error=None)
     ctx.tx.save(intent)
     if authenticated:
         payment_methods.authenticate(ctx, method)
@@ -81,7 +83,7 @@ def _save(
 def _fail(
     ctx: Context, intent: dict[str, Any], method: dict[str, Any], error: dict[str, Any]
 ) -> None:
-    setup_attempts.record(ctx, intent, method, error=error)
+    _record_attempt(ctx, intent, method, error=error)
     intent |= {
         "status": "requires_payment_method",
         "payment_method": None,
@@ -90,3 +92,39 @@ def _fail(
     }
     ctx.tx.save(intent)
     events.record(ctx, "setup_intent.setup_failed", intent)
+
+
+# Fields of a payment method's card that an attempt's card lacks.
+CARD_ONLY = (*charges.CARD_ONLY, "regulated_status")
+
+
+def _record_attempt(
+    ctx: Context,
+    intent: dict[str, Any],
+    method: dict[str, Any],
+    *,
+    error: dict[str, Any] | None,
+) -> None:
+    """Store an attempt of the intent. `error` is None if the card was saved."""
+    details = {key: value for key, value in method["card"].items() if key not in CARD_ONLY}
+    attempt = {
+        **nullable("setup_attempt"),
+        "id": ctx.new_id("setatt_"),
+        "object": "setup_attempt",
+        "created": ctx.now,
+        "customer": intent["customer"],
+        "livemode": False,
+        "payment_method": method["id"],
+        "payment_method_details": {"card": details, "type": "card"},
+        "setup_error": error,
+        "setup_intent": intent["id"],
+        "status": "failed" if error else "succeeded",
+        "usage": intent["usage"],
+    }
+    ctx.tx.insert(attempt)
+    intent["latest_attempt"] = attempt["id"]
+
+
+def list_attempts(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    ctx.require("setup_intent", params["setup_intent"], param="setup_intent")
+    return list_page(ctx, "setup_attempt", "/v1/setup_attempts", params, by=("setup_intent",))

@@ -4,7 +4,7 @@ import { openFrame } from "./frames.js";
 import { isDark } from "./look.js";
 import { CONNECTION_MESSAGES, integrationError, languageOf, SPANISH_MESSAGES } from "./messages.js";
 
-const ELEMENT_TYPES = ["payment", "card", "expressCheckout"];
+const ELEMENT_TYPES = ["payment", "expressCheckout"];
 const READY_TIMEOUT_MS = 20000;
 
 class Element extends Emitter {
@@ -200,11 +200,6 @@ export class Elements {
     if ("clientSecret" in options) throw integrationError("clientSecret can't be updated.");
     this.options = { ...this.options, ...options };
     for (const element of this.#elements.values()) element.restyle();
-  }
-
-  async fetchUpdates() {
-    const problem = await this.problem();
-    return problem ? { error: problem } : {};
   }
 
   // Checks the fields. The frame shows the errors.

@@ -77,18 +77,6 @@ class StripeClient {
     return new Elements(this.#api, { locale: this.#locale, ...options });
   }
 
-  async retrievePaymentIntent(clientSecret) {
-    intentOf(clientSecret, "pi");
-    const { intent, error } = await this.#api.retrieve(clientSecret, this.#locale);
-    return error ? { error } : { paymentIntent: intent };
-  }
-
-  async retrieveSetupIntent(clientSecret) {
-    intentOf(clientSecret, "seti");
-    const { intent, error } = await this.#api.retrieve(clientSecret, this.#locale);
-    return error ? { error } : { setupIntent: intent };
-  }
-
   confirmPayment(options) {
     return this.#confirmWithElements("confirmPayment", "pi", options);
   }
@@ -98,16 +86,14 @@ class StripeClient {
   }
 
   async #confirmWithElements(caller, kind, options) {
-    const { elements, clientSecret, confirmParams = {}, redirect = "always" } = options;
+    const { elements, clientSecret, confirmParams = {}, redirect } = options;
+    if (redirect !== "if_required") {
+      throw integrationError(`stripe.${caller}(): the sandbox has only redirect: "if_required".`);
+    }
     const secret = clientSecret ?? elements?.options.clientSecret;
     const locale = elements?.options.locale ?? this.#locale;
     const { payment_method_data: data, return_url: returnUrl, ...rest } = confirmParams;
-    if (redirect === "always" && !returnUrl) {
-      throw integrationError(
-        `stripe.${caller}(): the confirmParams.return_url argument is required.`,
-      );
-    }
-    const { result: resultName, name } = intentOf(secret, kind);
+    intentOf(secret, kind);
     let method = rest.payment_method;
     if (!method) {
       elements.requireSubmit(caller);
@@ -119,37 +105,14 @@ class StripeClient {
       method = created.object.id;
     }
     const values = { ...rest, payment_method: method, return_url: returnUrl };
-    const result = await this.#confirm(secret, values, locale);
-    if (result.error || redirect === "if_required") return result;
-    const address = new URL(returnUrl, location.href);
-    address.searchParams.set(name, result[resultName].id);
-    address.searchParams.set(`${name}_client_secret`, secret);
-    address.searchParams.set("redirect_status", "succeeded");
-    location.assign(address);
-    return new Promise(() => {}); // the page is being left
+    return this.#confirm(secret, values, locale);
   }
 
-  confirmCardPayment(clientSecret, data, options) {
-    return this.#confirmCard("pi", clientSecret, data, options);
-  }
-
-  confirmCardSetup(clientSecret, data, options) {
-    return this.#confirmCard("seti", clientSecret, data, options);
-  }
-
-  async #confirmCard(kind, clientSecret, data = {}, { handleActions = true } = {}) {
-    intentOf(clientSecret, kind);
-    const { payment_method: given, ...rest } = data;
-    let method = given;
-    if (given && typeof given === "object") {
-      const created = await given.card.ask("payment_method", {
-        billing_details: given.billing_details,
-      });
-      if (created.error) return { error: localized(created.error, this.#locale) };
-      method = created.object.id;
-    }
-    const values = { ...rest, payment_method: method, expected_payment_method_type: "card" };
-    return this.#confirm(clientSecret, values, this.#locale, handleActions);
+  // Confirms with a saved card: `data.payment_method` is its id.
+  confirmCardPayment(clientSecret, data) {
+    intentOf(clientSecret, "pi");
+    const values = { ...data, expected_payment_method_type: "card" };
+    return this.#confirm(clientSecret, values, this.#locale);
   }
 
   async handleNextAction({ clientSecret }) {
@@ -157,14 +120,8 @@ class StripeClient {
     return error ? { error } : this.#act(intent, clientSecret, this.#locale);
   }
 
-  async createPaymentMethod(first, card, data) {
-    const { elements, params, ...direct } =
-      typeof first === "string" ? { type: first, card, ...data } : first;
-    const element = elements ? null : direct.card;
-    const billing = params?.billing_details ?? direct.billing_details;
-    const created = elements
-      ? await elements.createPaymentMethod(billing)
-      : await element.ask("payment_method", { billing_details: billing });
+  async createPaymentMethod({ elements, params }) {
+    const created = await elements.createPaymentMethod(params?.billing_details);
     return created.error
       ? { error: localized(created.error, this.#locale) }
       : { paymentMethod: created.object };
@@ -175,24 +132,19 @@ class StripeClient {
     throw integrationError("The Stripe sandbox has no tokens.");
   }
 
-  async #confirm(clientSecret, values, locale, handleActions = true) {
-    const { path, result } = intentOf(clientSecret);
+  async #confirm(clientSecret, values, locale) {
+    const { path } = intentOf(clientSecret);
     const sent = { ...values, client_secret: clientSecret, use_stripe_sdk: true };
     const { object, error } = await this.#api.call("POST", `${path}/confirm`, sent, locale);
     if (error) return { error };
-    return handleActions ? this.#act(object, clientSecret, locale) : { [result]: object };
+    return this.#act(object, clientSecret, locale);
   }
 
   // Shows the 3-D Secure challenge if the intent requires it.
   async #act(intent, clientSecret, locale) {
     const { result, name } = intentOf(clientSecret);
     if (intent.status !== "requires_action") return { [result]: intent };
-    const action = intent.next_action;
-    if (action.type === "redirect_to_url") {
-      location.assign(action.redirect_to_url.url);
-      return new Promise(() => {}); // the page is being left
-    }
-    await openChallenge(action.use_stripe_sdk.stripe_js);
+    await openChallenge(intent.next_action.use_stripe_sdk.stripe_js);
     const { intent: after, error } = await this.#api.retrieve(clientSecret, locale);
     if (error) return { error };
     if (after.status === "requires_payment_method") {

@@ -1,12 +1,9 @@
 """Webhook deliveries, received by a small server that fails on request."""
 
 import http.server
-import json
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 import stripe
@@ -36,7 +33,7 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
+def receiver():
     receiver = Receiver()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -58,12 +55,12 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def options(receiver: Receiver) -> list[str]:
+def options(receiver):
     return ["--webhook-url", receiver.url, "--webhook-secret", WEBHOOK_SECRET]
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, options: list[str]) -> Iterator[SandboxProcess]:
+def sandbox(tmp_path, options):
     with running_sandbox(tmp_path / "state.sqlite3", *options) as process:
         yield process
 
@@ -104,136 +101,3 @@ def test_refused_event_is_sent_again(sandbox, receiver):
     wait_until(lambda: len(receiver.received) == 3)
     assert len({event.id for event in receiver.events()}) == 1
     wait_until(lambda: sandbox.control("GET", "state")["deliveries"] == {"delivered": 1})
-
-
-def test_restart_continues_deliveries_and_registers_endpoint_once(tmp_path, receiver, options):
-    state = tmp_path / "state.sqlite3"
-    with running_sandbox(state, *options) as first:
-        first.control("POST", "webhooks", {"enabled": False})
-        pay(first)
-    assert receiver.received == []
-
-    with running_sandbox(state, *options) as second:
-        assert second.control("GET", "state")["webhooks_enabled"] is False
-        second.control("POST", "webhooks", {"enabled": True})
-        wait_until(lambda: len(receiver.received) == 3)
-        assert second.control("GET", "state")["objects"]["webhook_endpoint"] == 1
-
-
-def test_deliver_control_sends_held_events(sandbox, receiver):
-    sandbox.control("POST", "webhooks", {"enabled": False})
-    intent = pay(sandbox)
-    event = sandbox.client().v1.events.list({"type": "payment_intent.succeeded"}).data[0]
-    assert (event.data.object.id, event.pending_webhooks) == (intent.id, 1)
-    assert receiver.received == []
-
-    assert sandbox.control("POST", "deliver") == {"delivered": 3}
-
-    assert len(receiver.received) == 3
-    assert sandbox.control("POST", "deliver") == {"delivered": 0}
-
-
-def test_retries_wait_longer_each_time(sandbox, receiver):
-    receiver.answers = [500, 500]
-
-    sandbox.client().v1.customers.create({})
-    wait_until(lambda: len(receiver.received) == 3)
-
-    one, two, three = receiver.arrivals
-    assert two - one >= 1
-    assert three - two >= 2
-
-
-PAID = "payment_intent.succeeded"
-
-
-def ids(receiver: Receiver) -> list[str]:
-    return [json.loads(body)["id"] for body, _ in receiver.received]
-
-
-def is_signed(body: bytes, signature: str) -> bool:
-    try:
-        stripe.Webhook.construct_event(body, signature, WEBHOOK_SECRET)
-    except stripe.SignatureVerificationError:
-        return False
-    return True
-
-
-def test_late_event_arrives_after_later_events(sandbox, receiver):
-    sandbox.fault(events="payment_intent.created", do="late", seconds=0.5)
-
-    pay(sandbox)
-
-    wait_until(lambda: len(receiver.received) == 3)
-    assert receiver.types() == ["charge.succeeded", PAID, "payment_intent.created"]
-
-
-def test_event_sent_twice_has_same_id(sandbox, receiver):
-    sandbox.fault(events=PAID, do="twice", nth=1)
-
-    pay(sandbox)
-
-    wait_until(lambda: len(receiver.received) == 4)
-    assert receiver.types()[-2:] == [PAID, PAID]
-    assert len(set(ids(receiver))) == 3
-
-
-def test_out_of_order_events_arrive_newest_first(sandbox, receiver):
-    sandbox.fault(events="*", do="out_of_order", seconds=0.3)
-
-    pay(sandbox)
-
-    wait_until(lambda: len(receiver.received) == 3)
-    assert receiver.types() == [PAID, "charge.succeeded", "payment_intent.created"]
-
-
-def test_withheld_event_is_still_listed(sandbox, receiver):
-    sandbox.fault(events="payment_intent.*", do="never")
-
-    pay(sandbox)
-
-    wait_until(lambda: len(receiver.received) == 1)
-    assert sandbox.control("POST", "deliver") == {"delivered": 0}
-    assert receiver.types() == ["charge.succeeded"]
-    assert sandbox.client().v1.events.list({"type": PAID}).data[0].pending_webhooks == 0
-    assert sandbox.control("GET", "state")["deliveries"] == {"delivered": 1, "withheld": 2}
-
-
-@pytest.mark.parametrize(
-    "how", ["wrong_signature", "no_signature", "old_timestamp", "altered_body"]
-)
-def test_forgery_is_sent_once_before_the_event(sandbox, receiver, how):
-    receiver.answers = [400]
-    sandbox.fault(events="payment_intent.created", do="forged", how=how)
-
-    sandbox.client().v1.payment_intents.create({**PAYMENT, "payment_method": "pm_card_visa"})
-
-    wait_until(lambda: len(receiver.received) == 2)
-    (body, signature), true = receiver.received
-    assert is_signed(*true)
-    if how == "no_signature":
-        assert signature is None
-    else:
-        assert not is_signed(body, signature)
-    claimed = json.loads(body)
-    if how == "altered_body":
-        assert (claimed["type"], claimed["data"]["object"]["status"]) == (PAID, "succeeded")
-    else:
-        assert claimed["id"] == ids(receiver)[1]
-    wait_until(
-        lambda: (
-            sandbox.control("GET", "state")["deliveries"] == {"delivered": 1, "forgery refused": 1}
-        )
-    )
-
-
-def test_state_counts_accepted_forgeries(sandbox, receiver):
-    sandbox.fault(events="*", do="forged")
-
-    sandbox.client().v1.customers.create({})
-
-    wait_until(
-        lambda: (
-            sandbox.control("GET", "state")["deliveries"] == {"delivered": 1, "forgery taken": 1}
-        )
-    )

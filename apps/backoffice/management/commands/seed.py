@@ -16,13 +16,14 @@ from apps.catalogue.seed_many import seed_many
 from apps.catalogue.services import refresh_statistics
 from apps.core.management.progress_bar import progress_bar
 from apps.core.models import SiteSettings
-from apps.invoices.tax_ids import is_spanish_tax_id
+from apps.invoices.snapshot import seller_is_known
 from apps.leads.seed import seed_answer_templates
 from apps.pages.seed import seed_pages
 from apps.pricing.seed import seed_campaigns, seed_promo_codes
 
 # Its check digit is right. The sample shop issues invoices with it.
 SAMPLE_TAX_ID = "B12345674"
+SAMPLE_ADDRESS = "Calle del Faro 7, 28001 Madrid"
 
 
 class Command(BaseCommand):
@@ -86,14 +87,15 @@ class Command(BaseCommand):
             seed_promo_codes()
             admin = seed_admin()
             if trade:  # Before the sample orders, which are of today: numbers rise with time.
+                _set_sample_seller()
                 seed_trade(admin)
-                _set_sample_tax_id()
             seed_orders()
 
 
-def _set_sample_tax_id() -> None:
-    """Replace the NIF of a new site, with which no invoice can be issued, by a valid one."""
+def _set_sample_seller() -> None:
+    """Give a new site, with which no invoice can be issued, a valid NIF and an address."""
+    if seller_is_known():
+        return
     site = SiteSettings.current()
-    if not is_spanish_tax_id(site.tax_id):
-        site.tax_id = SAMPLE_TAX_ID
-        site.save(update_fields=["tax_id"])
+    site.tax_id, site.legal_address = SAMPLE_TAX_ID, SAMPLE_ADDRESS
+    site.save(update_fields=["tax_id", "legal_address"])

@@ -41,3 +41,19 @@
   });
   nameParts(document);
 })();
+
+// Shows the page's entry of a menu that is longer than the window.
+document.querySelector('#navegacion [aria-current="page"]')?.scrollIntoView({ block: "nearest" });
+
+// Django's scripts address the reader as "usted".
+Object.assign(globalThis.django?.catalog ?? {}, {
+  'Choose %s by selecting them and then select the "Choose" arrow button.':
+    "Márcalos y pulsa la flecha para ponerlos.",
+  'Remove %s by selecting them and then select the "Remove" arrow button.':
+    "Márcalos y pulsa la flecha para quitarlos.",
+  "Type into this box to filter down the list of available %s.": "Escribe para buscar en la lista.",
+  "Type into this box to filter down the list of selected %s.": "Escribe para buscar en la lista.",
+  "Choose a Date": "Elige un día",
+  "Choose a Time": "Elige una hora",
+  "Choose a time": "Elige una hora",
+});

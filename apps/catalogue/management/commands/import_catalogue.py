@@ -17,6 +17,7 @@ from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.management.progress_bar import progress_bar
+from apps.core.staff.limits import OverLimit
 
 MOST_SHOWN = 200
 
@@ -61,7 +62,7 @@ class Command(BaseCommand):
                 "No se ha importado nada: estos precios quedan en 0 € o cambian más de la mitad. "
                 f"Si son correctos, añade --confirm-prices.\n{listed}"
             ) from None
-        except BadFile as error:
+        except (BadFile, OverLimit) as error:
             raise CommandError(f"No se ha importado nada.\n{error}") from None
         except OSError as error:
             raise CommandError(f"No se ha importado nada.\n{file_reason(error)}") from None

@@ -29,8 +29,8 @@ from apps.classroom.backends.moodle.users import (
     update_user,
     username_of,
 )
-from apps.students.classroom_key import classroom_key
 from apps.students.models import Student
+from apps.students.services import classroom_key
 
 DEFAULT_POLICY_MESSAGE = (
     "El aula no acepta esta contraseña. Prueba con otra más larga, con mayúsculas, números y algún "

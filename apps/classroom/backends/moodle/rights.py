@@ -27,9 +27,9 @@ from apps.classroom.models import Account, MoodleEnrolment
 from apps.core.dates import today
 from apps.students.models import Student
 
-# A user who does not exist any more has no enrolment either.
+# Moodle's error codes for a user who was deleted, and so has no enrolment any more.
 USER_IS_GONE = ("userdeleted", "invaliduser")
-# Moodle says one of these for a course that is deleted, or that the token may not enter.
+# Moodle's error codes for a course that is deleted, or that the token may not enter.
 COURSE_REFUSED = (
     "errorcoursecontextnotvalid",
     "invalidcourseid",
@@ -68,7 +68,7 @@ def send_rights(student: Student, external_id: str, rights: Sequence[Right]) -> 
         try:
             move_to_group(row)
         except MoodleError as error:
-            # The student has the access all the same.
+            # The student has the access even without the group.
             problems.append(_problem(error, f"Grupo en el curso {row.course_id}"))
     # An ended right is not sent again. Any other course that is not wanted is withdrawn.
     for row in MoodleEnrolment.objects.filter(student=student).order_by("pk"):
@@ -161,7 +161,7 @@ def _enrol(student: Student, external_id: str, course_id: int, right: Right) -> 
 
 
 def _check_foreign(external_id: str, course_id: int) -> None:
-    """Raise MoodleError if an enrolment that the shop did not make lets its user not in."""
+    """Raise MoodleError if an enrolment that the shop did not make keeps its user out."""
     courses = call("core_enrol_get_users_courses", userid=external_id, returnusercount=0)
     if not any(int(course["id"]) == course_id for course in courses):
         raise MoodleError(
@@ -191,7 +191,7 @@ def _withdraw(row: MoodleEnrolment) -> None:
         if refusal.code not in USER_IS_GONE and not course_is_gone:
             raise
         if course_is_gone and replacement_of(row.course_id):
-            # The row is about the course that replaces it now, with the enrolment restored.
+            # `replacement_of` has moved the row to the course that replaces the deleted one.
             for moved in MoodleEnrolment.objects.filter(pk=row.pk):
                 _withdraw(moved)
             return

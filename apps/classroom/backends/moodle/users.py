@@ -20,8 +20,8 @@ from apps.classroom.backends.base import (
 from apps.classroom.backends.moodle.client import MoodleError, call, error_of
 from apps.classroom.backends.moodle.menus import USERS
 from apps.classroom.backends.moodle.powers import has_powers
-from apps.students.classroom_key import classroom_key
 from apps.students.models import Student
+from apps.students.services import classroom_key
 
 User = dict[str, Any]
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.timezone import is_naive, localtime, make_aware
 
 from apps.core.backup.make import place
-from apps.core.backup.numbers import pass_over_lost_ids
+from apps.core.backup.numbers import skip_lost_ids
 from apps.core.backup.restore import load_backup
 from apps.core.models import Restore
 from apps.core.rehearsal import NOTE
@@ -80,7 +80,7 @@ class Command(BaseCommand):
             done = "La base de datos es la del {moment}."
         call_command("migrate", interactive=False, verbosity=0)
         with transaction.atomic():
-            pass_over_lost_ids()
+            skip_lost_ids()
             Restore.objects.create(backup_made_at=made_at, is_rehearsal=is_rehearsal)
         self.stdout.write(done.format(moment=f"{localtime(made_at):%d/%m/%Y %H:%M:%S}"))
         if is_rehearsal:

@@ -1,10 +1,13 @@
 import logging
+import os
 import random
 import time
 from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
+from django.utils.autoreload import DJANGO_AUTORELOAD_ENV, run_with_reloader
 from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
@@ -29,7 +32,7 @@ class PersistentWorker(db_worker.Worker):
 
     def run(self) -> None:
         if self.startup_delay and self.interval:
-            # Several workers that are started together don't search in step.
+            # Workers that are started together look for tasks at different moments.
             time.sleep(random.random())  # noqa: S311
         while self.running:
             try:
@@ -50,7 +53,7 @@ class PersistentWorker(db_worker.Worker):
     def _run_due_tasks(self) -> None:
         """Run tasks until none is due.
 
-        Connections are checked once, not for each task: that would be a statement more for each.
+        Connections are checked once. A check for each task would cost each one more statement.
         """
         close_old_connections()
         while self.running and not self._is_at_its_limit():
@@ -85,13 +88,41 @@ class Command(db_worker.Command):
     )
 
     def handle(self, **options: Any) -> None:
-        # The package's command builds the worker itself and offers no other way to replace it.
-        db_worker.Worker = PersistentWorker  # type: ignore[misc]
+        self.configure_logging(options["verbosity"])
+        worker = _worker(options)
         if options["batch"]:
-            super().handle(**options)
+            worker.configure_signals()
+            worker.run()
             return
         with beating(_queues(options["queue_name"])):
-            super().handle(**options)
+            if not options["reload"]:
+                worker.configure_signals()
+                worker.run()
+                return
+            # Only the reloader's child process handles signals.
+            if os.environ.get(DJANGO_AUTORELOAD_ENV) == "true":
+                worker.configure_signals()
+            run_with_reloader(worker.run)
+
+
+def _worker(options: dict[str, Any]) -> PersistentWorker:
+    """The worker that the command line asks for.
+
+    The package's command makes a worker of its own class and offers no hook for another one.
+    """
+    excluded = options["exclude_queues"].split(",") if options["exclude_queues"] else []
+    if excluded and options["queue_name"] != "*":
+        raise CommandError("--exclude-queues can only be used with --queue-name=*")
+    return PersistentWorker(
+        queue_names=options["queue_name"].split(","),
+        excluded_queue_names=excluded,
+        interval=options["interval"],
+        batch=options["batch"],
+        backend_name=options["backend_name"],
+        startup_delay=options["startup_delay"],
+        max_tasks=options["max_tasks"],
+        worker_id=options["worker_id"],
+    )
 
 
 def _queues(names: str) -> list[str]:

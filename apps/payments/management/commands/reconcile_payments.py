@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.core.backup.numbers import pass_over_ids
+from apps.core.backup.numbers import skip_ids
 from apps.core.models import Restore
 from apps.orders.models import Order
 from apps.payments.audit.charges_without_order import RECORDING_TIME
@@ -53,4 +53,4 @@ class Command(BaseCommand):
                 "Stripe no ha contestado. Antes de arrancar la tienda, repite «manage.py "
                 "reconcile_payments --after-restore»: busca ahí los números de pedido ya usados."
             ) from error
-        self.stdout.write(f"El próximo pedido será el {pass_over_ids(Order, highest)}.")
+        self.stdout.write(f"El próximo pedido será el {skip_ids(Order, highest)}.")

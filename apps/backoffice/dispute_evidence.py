@@ -1,0 +1,171 @@
+"""The evidence about a disputed payment as one PDF, to upload at Stripe (docs/rules.md, "Refunds
+and disputes")."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.timezone import localtime
+from fpdf.enums import XPos, YPos
+
+from apps.classroom.models import AccessChange, Provisioning
+from apps.core.mail.registry import CannotShow, render_for_staff
+from apps.core.mail.samples import mail_title
+from apps.core.models import Mail, StaffAction
+from apps.core.money import format_euros, to_cents
+from apps.core.staff.admin_log import log_rows
+from apps.core.staff.fresh_password import fresh_password_required
+from apps.invoices.models import Invoice
+from apps.invoices.pdf import ACCENT, INK, LINE, MUTED, WIDTH, Paper, draw_invoice
+from apps.orders.models import Dispute, Order
+from apps.students.models import Consent, SignIn
+
+# The newest of each kind. Stripe takes files of at most 4.5 MB.
+MOST = 100
+# The mails whose text shows what the buyer was told.
+TOLD = ("order_confirmation", "classroom_access")
+
+
+def evidence_page(request: HttpRequest, dispute_id: int) -> HttpResponse:
+    """The PDF as a download, for whoever may export orders, after a fresh password."""
+    if not request.user.has_perms(("orders.export_order", "orders.view_dispute")):
+        raise PermissionDenied
+    answer: HttpResponse = _download(request, dispute_id)
+    return answer
+
+
+@fresh_password_required
+def _download(request: HttpRequest, dispute_id: int) -> HttpResponse:
+    of_orders = Dispute.objects.exclude(payment__order=None).select_related("payment__order")
+    dispute = get_object_or_404(of_orders, pk=dispute_id)
+    kind = StaffAction.Kind.EXPORTED
+    log_rows(request, Dispute, [dispute.pk], "Pruebas descargadas", kind=kind)
+    name = f"pruebas-{dispute.reference}.pdf"
+    return HttpResponse(
+        evidence_pdf(dispute),
+        content_type="application/pdf",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def evidence_pdf(dispute: Dispute) -> bytes:
+    """Acceptances with their wording, sign-ins, access, mails and invoices of the order."""
+    order = dispute.payment.order
+    if order is None:
+        raise ValueError("A payment without an order has no evidence")
+    paper = _Document(f"Disputa {dispute.reference}")
+    paper.set_title(f"Pruebas de la disputa {dispute.reference}")
+    paper.set_lang("es")
+    paper.add_page()
+    paper.heading(f"Pruebas del pedido {order.pk}")
+    paper.lines(_summary(dispute, order))
+    paper.section("Qué se compró", _bought(order))
+    paper.section("Qué aceptó, con sus palabras", _acceptances(order))
+    paper.section("Acceso al aula virtual", _access(order))
+    paper.section("Inicios de sesión del alumno", _sign_ins(order))
+    paper.section("Correos enviados", _mails(order))
+    for told in _told(order):
+        paper.section("Texto de un correo", told)
+    for invoice in Invoice.objects.filter(order=order).order_by("pk")[:MOST]:
+        draw_invoice(invoice, paper)
+    return bytes(paper.output())
+
+
+class _Document(Paper):
+    def heading(self, text: str) -> None:
+        self._write(settings.BRAND_NAME, 15, "B", ACCENT)
+        self.ln(4)
+        self._write(text, 20, "B", INK, height=9)
+        self.ln(2)
+
+    def section(self, title: str, lines: Iterable[str]) -> None:
+        self.ln(5)
+        self._write(title, 13, "B", INK, height=7)
+        shown = list(lines)
+        self.lines(shown or ["No consta nada."])
+
+    def lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._write(line or " ", 10, "", INK if line else MUTED)
+
+    def _write(
+        self, text: str, size: float, style: str, color: tuple[int, ...], height: float = LINE
+    ) -> None:
+        self.set_font("Figtree", style, size)
+        self.set_text_color(*color)
+        self.multi_cell(WIDTH, height, text, align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+
+
+def _moment(at: datetime | None) -> str:
+    return f"{localtime(at):%d/%m/%Y %H:%M}" if at else "–"
+
+
+def _summary(dispute: Dispute, order: Order) -> list[str]:
+    payment = dispute.payment
+    return [
+        f"Comprador: {order.first_name} {order.last_name} <{order.email}>",
+        f"Pago {payment.reference}: {format_euros(to_cents(payment.amount))}",
+        f"Pagado: {_moment(order.paid_at)} (hora de Madrid)",
+        f"Disputa {dispute.reference}: {format_euros(to_cents(dispute.amount))}, "
+        f"{dispute.reason or 'sin motivo'}",
+    ]
+
+
+def _bought(order: Order) -> list[str]:
+    return [f"{line} · {format_euros(to_cents(line.price))}" for line in order.lines.all()]
+
+
+def _acceptances(order: Order) -> list[str]:
+    consents = Consent.objects.filter(order_id=order.pk).select_related("legal_text")
+    return [
+        f"{_moment(each.accepted_at)} · «{each.wording}» ({each.legal_text})"
+        for each in consents.order_by("accepted_at")[:MOST]
+    ]
+
+
+def _access(order: Order) -> list[str]:
+    given = Provisioning.objects.filter(order_id=order.pk).first()
+    if given is None:
+        return []
+    until = f", hasta {given.ends_on:%d/%m/%Y}" if given.ends_on else ""
+    found = [f"Acceso {given.get_status_display().lower()}{until}"]
+    changes = AccessChange.objects.filter(order_id=order.pk).order_by("pk")[:MOST]
+    return [*found, *(str(change) for change in changes)]
+
+
+def _sign_ins(order: Order) -> list[str]:
+    sign_ins = SignIn.objects.filter(student=order.student_id, started_at__gte=order.created_at)
+    return [
+        f"Desde {_moment(each.started_at)} hasta {_moment(each.ended_at)}"
+        for each in sign_ins.order_by("-started_at")[:MOST]
+    ]
+
+
+def _mails_of(order: Order) -> list[Mail]:
+    mails = Mail.objects.filter(
+        to__iexact=order.email, status=Mail.Status.SENT, context__order_id=order.pk
+    )
+    return list(mails.order_by("created_at")[:MOST])
+
+
+def _mails(order: Order) -> list[str]:
+    return [f"{_moment(mail.sent_at)} · {mail_title(mail.template)}" for mail in _mails_of(order)]
+
+
+def _told(order: Order) -> list[list[str]]:
+    """The texts of the mails, without their secret links."""
+    found = []
+    for mail in _mails_of(order):
+        if mail.template not in TOLD:
+            continue
+        try:
+            rendered = render_for_staff(mail)
+        except CannotShow as reason:
+            found.append([str(reason)])
+        else:
+            title = f"{_moment(mail.sent_at)} · {rendered.subject}"
+            found.append([title, *rendered.text.splitlines()])
+    return found

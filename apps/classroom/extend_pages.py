@@ -1,0 +1,117 @@
+"""The admin's page "Ampliar accesos": the chosen enrolments, a new end, and what would change."""
+
+from datetime import date
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+from apps.classroom.extend import LONGEST, MOST, extend_access, extensions_of
+from apps.classroom.models import Enrolment, Provisioning
+from apps.core.dates import today
+from apps.core.input_fields import is_row_number
+from apps.core.staff.admin_log import log_rows
+
+PERMISSION = "classroom.extend_enrolment"
+
+
+class ExtendForm(forms.Form):
+    until = forms.DateField(
+        label="Nuevo último día",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text="Ese día todavía se puede entrar.",
+    )
+    reason = forms.CharField(
+        label="Motivo",
+        max_length=200,
+        help_text="Queda en el historial del pedido; el alumno no lo lee.",
+    )
+
+    def clean_until(self) -> date:
+        until: date = self.cleaned_data["until"]
+        if until < today():
+            raise forms.ValidationError("Ese día ya ha pasado.")
+        if until > today() + LONGEST:
+            raise forms.ValidationError("Es dentro de más de dos años: revisa la fecha.")
+        return until
+
+
+def extend_url(site: admin.AdminSite) -> URLPattern:
+    return path("ampliar/", site.admin_view(extend_page), name="classroom_enrolment_extend")
+
+
+def page_for(request: HttpRequest, enrolments: QuerySet[Enrolment]) -> HttpResponse | None:
+    """The page about these enrolments; None, with a message, if there are none or too many."""
+    numbers = list(enrolments.order_by("pk").values_list("pk", flat=True)[: MOST + 1])
+    if not numbers:
+        messages.warning(request, "En lo que has elegido no hay ninguna matrícula que ampliar.")
+        return None
+    if len(numbers) > MOST:
+        messages.warning(request, f"Elige como mucho {MOST} matrículas de una vez.")
+        return None
+    query = urlencode({"m": ",".join(map(str, numbers))})
+    return redirect(f"{reverse('admin:classroom_enrolment_extend')}?{query}")
+
+
+def enrolments_of(accesses: QuerySet[Provisioning]) -> QuerySet[Enrolment]:
+    """The enrolments of what these accesses open, also if another order opened it first."""
+    chosen = Q(pk__in=())
+    for access in accesses.order_by("pk")[:MOST]:
+        for subject_id, lesson_id in access.items:
+            if [subject_id, lesson_id] not in access.withdrawn:
+                chosen |= Q(student=access.student_id, subject=subject_id, lesson=lesson_id)
+    return Enrolment.objects.filter(chosen)
+
+
+def extend_page(request: HttpRequest) -> HttpResponse:
+    """Show the form, then what would change, then extend the accesses."""
+    if not request.user.has_perm(PERMISSION):
+        raise PermissionDenied
+    numbers = [
+        int(number) for number in request.GET.get("m", "").split(",") if is_row_number(number)
+    ]
+    rows = Enrolment.objects.filter(pk__in=numbers[:MOST])
+    enrolments = rows.select_related("student", "subject", "lesson").order_by("pk")
+    form = ExtendForm(request.POST or None)
+    context: dict[str, Any] = {
+        "title": "Ampliar accesos",
+        "opts": Enrolment._meta,
+        "form": form,
+        "enrolments": enrolments,
+        "extensions": None,
+    }
+    if request.method == "POST" and form.is_valid() and "change" not in request.POST:
+        until, reason = form.cleaned_data["until"], form.cleaned_data["reason"]
+        if "confirm" in request.POST:
+            ids = [row.pk for row in enrolments]
+            count = extend_access(
+                enrolment_ids=ids, until=until, reason=reason, actor=request.user.get_username()
+            )
+            if count:
+                sentence = f"Acceso hasta el {until:%d/%m/%Y}: {reason}"
+                log_rows(request, Enrolment, ids, sentence)
+            _say(request, count, until)
+            return redirect("admin:classroom_enrolment_changelist")
+        extensions = extensions_of(enrolments, until)
+        context |= {
+            "extensions": extensions,
+            "until": until,
+            "count": sum(not one.refusal for one in extensions),
+        }
+    site = admin.site.each_context(request)
+    return TemplateResponse(request, "classroom/extend.html", {**site, **context})
+
+
+def _say(request: HttpRequest, count: int, until: date) -> None:
+    if not count:
+        messages.info(request, "No ha cambiado nada: ya terminaban ese día.")
+        return
+    what = "1 acceso termina" if count == 1 else f"{count} accesos terminan"
+    messages.success(request, f"{what} ahora el {until:%d/%m/%Y}. El aula lo sabrá enseguida.")

@@ -1,0 +1,129 @@
+"""The limits of what a member of staff may give away on their own: the one place for them.
+
+The rules are in docs/rules.md, "Limits of staff".
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db.models import Sum
+
+from apps.core.database import require_transaction
+from apps.core.dates import today
+from apps.core.errors import Conflict
+from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.staff_limit_records import StaffDiscount, StaffLimit
+
+
+class OverLimit(Conflict):
+    """More than this member of staff may give away. The message says it in Spanish."""
+
+    code = "over_limit"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one member of staff, in cents a day and percent of an order.
+
+    `discount_cents` is None for superusers, whose discounts have no limit.
+    """
+
+    discount_percent: int
+    discount_cents: int | None
+    refund_cents: int
+    transfer_cents: int
+
+
+def limits_of(user: Any) -> Limits:
+    """The limits of a member of staff: the highest of their groups'.
+
+    The settings of the server bound refunds and transfers of everybody, superusers too.
+    """
+    refund_euros, transfer_euros = settings.REFUND_DAILY_LIMIT, settings.TRANSFER_DAILY_LIMIT
+    if user.is_superuser:
+        return Limits(100, None, refund_euros * 100, transfer_euros * 100)
+    groups = user.groups.select_related("staff_limit")
+    rows = [getattr(group, "staff_limit", None) or StaffLimit() for group in groups]
+    rows = rows or [StaffLimit()]
+    return Limits(
+        discount_percent=max(row.discount_percent for row in rows),
+        discount_cents=max(row.discount_a_day for row in rows) * 100,
+        refund_cents=min(refund_euros, max(row.refund_a_day for row in rows)) * 100,
+        transfer_cents=min(transfer_euros, max(row.transfer_a_day for row in rows)) * 100,
+    )
+
+
+def check_discount(user: Any, *, full_cents: int, discount_cents: int) -> None:
+    """Raise OverLimit if the user may not take so much off a price of `full_cents` today."""
+    limits = limits_of(user)
+    if limits.discount_cents is None or discount_cents <= 0:
+        return
+    if discount_cents * 100 > limits.discount_percent * full_cents:
+        raise OverLimit(
+            f"Pasa de tu límite: puedes rebajar hasta el {limits.discount_percent} % de un pedido."
+        )
+    left = max(0, limits.discount_cents - _given_today_cents(user))
+    if discount_cents > left:
+        raise OverLimit(f"Pasa de tu límite: hoy te quedan {format_euros(left)} de descuentos.")
+
+
+def check_offer(user: Any, percent: Decimal, *, cents: int | None = 0) -> None:
+    """Raise OverLimit if the user may not offer this percentage of an order to everybody.
+
+    `cents` is what all uses of the offer take off together. None is an offer without an end, which
+    nobody with a limit a day may make. 0 is one that has no uses to count, such as a campaign.
+    """
+    limits = limits_of(user)
+    if percent > limits.discount_percent:
+        raise OverLimit(
+            f"Pasa de tu límite: puedes rebajar hasta el {limits.discount_percent} % de un pedido. "
+            "Lo tiene que guardar alguien con un límite mayor."
+        )
+    if limits.discount_cents is None or cents == 0:
+        return
+    left = max(0, limits.discount_cents - _given_today_cents(user))
+    if cents is None:
+        raise OverLimit(
+            "Pasa de tu límite: di cuántos usos tiene, porque hoy te quedan "
+            f"{format_euros(left)} de descuentos. Sin un número lo tiene que guardar alguien sin "
+            "ese límite."
+        )
+    if cents > left:
+        raise OverLimit(
+            f"Pasa de tu límite: rebaja unos {format_euros(cents)} en total, y hoy te quedan "
+            f"{format_euros(left)} de descuentos. Lo tiene que guardar alguien con un límite mayor."
+        )
+
+
+def give_offer(user: Any, percent: Decimal, *, cents: int | None, what: str) -> None:
+    """Count an offer towards the user's limit of today. Raises OverLimit."""
+    lock_giver(user)
+    check_offer(user, percent, cents=cents)
+    if cents and limits_of(user).discount_cents is not None:
+        StaffDiscount.objects.create(user=user, amount=to_euros(cents), what=what[:120])
+
+
+def lock_giver(user: Any) -> None:
+    """Lock the user's row until the transaction ends.
+
+    Then two discounts do not both fit into what is left of the day.
+    """
+    require_transaction("lock_giver")
+    get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
+
+
+def give_discount(user: Any, *, full_cents: int, discount_cents: int, what: str) -> None:
+    """Count a discount towards the user's limit of today. Raises OverLimit."""
+    lock_giver(user)
+    check_discount(user, full_cents=full_cents, discount_cents=discount_cents)
+    if discount_cents > 0:
+        StaffDiscount.objects.create(user=user, amount=to_euros(discount_cents), what=what[:120])
+
+
+def _given_today_cents(user: Any) -> int:
+    rows = StaffDiscount.objects.filter(user=user, created_at__date=today())
+    given = rows.aggregate(sum=Sum("amount"))["sum"]
+    return to_cents(given) if given else 0

@@ -1,0 +1,92 @@
+"""Keeps offers to everybody, such as promo codes and campaigns, within the limits of staff."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
+
+from apps.core.staff.limits import OverLimit, check_offer, give_offer, lock_giver
+
+if TYPE_CHECKING:
+    from django import forms
+    from django.contrib.admin.options import ModelAdmin
+
+    _ModelAdmin = ModelAdmin[Any]
+    _ModelForm = forms.ModelForm[Any]
+else:
+    _ModelAdmin, _ModelForm = object, object
+
+# Changing these alone offers nothing more.
+HARMLESS = frozenset({"note", "name", "active"})
+
+
+class _ChecksOffer(_ModelForm):
+    staff: Any
+    offered_percent: Callable[[Mapping[str, Any]], Decimal | None]
+    offered_cents: Callable[[Mapping[str, Any]], int | None]
+    # What this form adds to the discounts that the stored offer may give.
+    given_cents: int | None = 0
+
+    def clean(self) -> dict[str, Any] | None:
+        super().clean()
+        data = self.cleaned_data
+        is_on = data.get("active", True)
+        turned_on = is_on and "active" in self.changed_data
+        percent = type(self).offered_percent(data)
+        if percent is not None and is_on and (turned_on or {*self.changed_data} - HARMLESS):
+            self.given_cents = self._added_cents(data)
+            if self.given_cents != 0:
+                lock_giver(self.staff)
+            try:
+                check_offer(self.staff, percent, cents=self.given_cents)
+            except OverLimit as refusal:
+                self.add_error(None, refusal.message)
+        return data
+
+    def _added_cents(self, data: dict[str, Any]) -> int | None:
+        # Until the form is valid, the instance has its stored values.
+        stored = vars(self.instance)
+        total = type(self).offered_cents({**stored, **data})
+        if total is None or not self.instance.pk or not stored.get("active"):
+            return total
+        before = type(self).offered_cents(stored)
+        return 0 if before is None else max(0, total - before)
+
+
+class OffersWithinLimits(_ModelAdmin):
+    """Mixin of an admin page whose form refuses an offer above the limit of its user.
+
+    `offered_percent` gives the offer's percentage from the form's data, or None while it is wrong.
+    `offered_cents` gives what all its uses take off together; it is only asked for valid data. See
+    `limits.check_offer`. A form that switches an offer off is never refused.
+    """
+
+    @staticmethod
+    def offered_percent(data: Mapping[str, Any]) -> Decimal | None:
+        return data.get("percent")
+
+    @staticmethod
+    def offered_cents(data: Mapping[str, Any]) -> int | None:
+        return 0
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        parts = {
+            "staff": request.user,
+            "offered_percent": staticmethod(self.offered_percent),
+            "offered_cents": staticmethod(self.offered_cents),
+        }
+        return type(form.__name__, (_ChecksOffer, form), parts)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        self.count_offer(request, obj, form)
+
+    def count_offer(self, request: HttpRequest, obj: Any, form: Any) -> None:
+        """Count what the form gives away towards the user's day."""
+        if form.given_cents:
+            percent = form.offered_percent(form.cleaned_data)
+            give_offer(request.user, percent, cents=form.given_cents, what=str(obj))

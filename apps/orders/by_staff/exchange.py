@@ -1,0 +1,146 @@
+"""The exchange of a bought course for another, as staff ask for it.
+
+The rules are in docs/rules.md, "Exchanges".
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from apps.core.money import format_euros
+from apps.orders.by_staff.create import (
+    OrderRefused,
+    OrderRequest,
+    PricedRequest,
+    create_order,
+    price_request,
+)
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.models.order import CARD_MINIMUM_CENTS
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.refunds.exchanges import left_of
+from apps.orders.refunds.request import check_daily_limit
+from apps.pricing.payment_type import PaymentType
+
+
+@dataclass(frozen=True)
+class ExchangeRequest:
+    """An exchange as staff have typed it. `form_key` names one submitted form."""
+
+    line: OrderLine
+    item: CheckoutItem
+    paid_by: str
+    discount_cents: int
+    reason: str
+    form_key: UUID
+
+
+@dataclass(frozen=True)
+class PricedExchange:
+    """What an exchange costs now, in cents.
+
+    `left` was paid for the line, `price` is that of the new order, `credit` the part of `left` that
+    pays it. The buyer pays `due`, or gets `back` what the new order does not need.
+    """
+
+    left: int
+    price: int
+    priced: PricedRequest
+
+    @property
+    def credit(self) -> int:
+        return min(self.left, self.price)
+
+    @property
+    def due(self) -> int:
+        return self.price - self.credit
+
+    @property
+    def back(self) -> int:
+        return self.left - self.credit
+
+
+def price_exchange(request: ExchangeRequest) -> PricedExchange:
+    """Price and check an exchange; nothing is written. Raises OrderRefused and Unavailable."""
+    return _priced(request)[1]
+
+
+def _priced(request: ExchangeRequest) -> tuple[OrderRequest, PricedExchange]:
+    """The new order, with what was paid for the line taken off, and its price."""
+    line = request.line
+    left = left_of(line)
+    waiting = StaffOrder.objects.waiting_exchanges(line.order).first()
+    if waiting is not None:
+        raise OrderRefused(f"Este pedido ya espera un cambio: el pedido {waiting.order_id}.")
+    whole = _order_request(request)
+    priced = price_request(whole)
+    price = priced.agreed.total_cents
+    if (line.key,) == tuple(new.key for new in priced.today.lines):
+        raise OrderRefused("Es lo mismo que ya tiene. Elige otra cosa.")
+    if not price:
+        raise OrderRefused("Eso no cuesta nada: devuelve el dinero en lugar de cambiarlo.")
+    if request.discount_cents and price < left:
+        most = max(0, priced.today.total_cents - left)
+        raise OrderRefused(
+            f"Se puede rebajar, como mucho, la diferencia que hay que pagar: {format_euros(most)}."
+        )
+    exchange = PricedExchange(left, price, priced)
+    if request.paid_by == StaffOrder.PaidBy.LINK and 0 < exchange.due < CARD_MINIMUM_CENTS:
+        raise OrderRefused(
+            f"Quedan por pagar {format_euros(exchange.due)}, y menos de "
+            f"{format_euros(CARD_MINIMUM_CENTS)} no se cobran con tarjeta: rebaja la diferencia o "
+            "pide una transferencia."
+        )
+    return replace(whole, credit_cents=exchange.credit, exchanged_line=line), exchange
+
+
+def _order_request(request: ExchangeRequest) -> OrderRequest:
+    order = request.line.order
+    if order.student.erased_at is not None:
+        raise OrderRefused("Los datos de este alumno están borrados.")
+    return OrderRequest(
+        email=order.email,
+        phone=order.phone,
+        first_name=order.first_name,
+        last_name=order.last_name,
+        items=(request.item,),
+        payment_type=PaymentType.FULL,
+        paid_by=request.paid_by,
+        discount_cents=request.discount_cents,
+        reason=request.reason,
+        form_key=request.form_key,
+    )
+
+
+@transaction.atomic
+def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any) -> Order:
+    """Exchange a line for a new order. A repeated form returns the same order.
+
+    If nothing is left to pay, this carries the exchange out; otherwise its buyer is mailed how to
+    pay, and the payment does. A discount above the clerk's limits waits for approval. `seen` has
+    the two amounts that the clerk has confirmed: what was paid for the line, and the new price. The
+    clerk's row is locked first, then the order of the line, as for a refund. Raises OrderRefused,
+    RefundRefused, also above the clerk's daily limit, and Unavailable.
+    """
+    made = Order.objects.with_key(request.form_key).first()
+    if made is not None:
+        return made
+    user = get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
+    request.line.order = locked_order(request.line.order_id)
+    # A concurrent request with the same form may have made it while this one waited.
+    made = Order.objects.with_key(request.form_key).first()
+    if made is not None:
+        return made
+    wanted, exchange = _priced(request)
+    if (exchange.left, exchange.price) != seen:
+        raise OrderRefused(
+            f"Ha cambiado mientras tanto: se pagaron {format_euros(exchange.left)} y ahora cuesta "
+            f"{format_euros(exchange.price)}. Revísalo."
+        )
+    if exchange.back:
+        check_daily_limit(user, exchange.back)
+    return create_order(wanted, seen_cents=exchange.due, user=user)

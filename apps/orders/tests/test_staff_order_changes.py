@@ -1,0 +1,89 @@
+"""An open order of staff is canceled, or paid in another way than was agreed."""
+
+from uuid import uuid4
+
+import pytest
+
+from apps.core.models import Mail
+from apps.core.staff.admin_buttons import Repeated
+from apps.orders.by_staff.actions import Refused, send_link
+from apps.orders.by_staff.change import cancel_order, change_payment
+from apps.orders.by_staff.create import OrderRefused, OrderRequest, approve_order, create_order
+from apps.orders.models import Payment, StaffOrder
+from apps.orders.offer.cart import CheckoutItem
+from apps.pricing.payment_type import PaymentType
+from tests.helpers.factories import BRUNO, make_subject
+from tests.helpers.refunds import make_clerk
+
+pytestmark = pytest.mark.django_db
+LINK, TRANSFER = StaffOrder.PaidBy.LINK, StaffOrder.PaidBy.TRANSFER
+
+
+@pytest.fixture(autouse=True)
+def account(settings):
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+
+
+def make_order(clerk, paid_by=LINK, **changes):
+    discount = changes.pop("discount_cents", 0)
+    request = OrderRequest(
+        **{
+            **BRUNO, "first_name": "Bruno", "last_name": "", "payment_type": PaymentType.FULL,
+            "items": (CheckoutItem(make_subject().pk),), "paid_by": paid_by,
+            "discount_cents": discount, "reason": "Cliente", "form_key": uuid4(), **changes,
+        }
+    )  # fmt: skip
+    return create_order(request, seen_cents=182_40 - discount, user=clerk)
+
+
+def turn(order, paid_by, key=None):
+    return change_payment(order.pk, paid_by=paid_by, actor="carla", form_key=key or uuid4())
+
+
+def test_canceled_order_ends_and_its_link_is_not_sent_again():
+    order = make_order(make_clerk())
+
+    cancel_order(order.pk, actor="carla")
+
+    order.refresh_from_db()
+    assert order.status == "expired"
+    assert order.events.latest("pk").reason == "Pedido anulado por el equipo"
+    for act in (lambda: cancel_order(order.pk, actor="carla"), lambda: turn(order, TRANSFER)):
+        with pytest.raises(OrderRefused):
+            act()
+    with pytest.raises(Refused):
+        send_link(order.pk, actor="carla", form_key=uuid4())
+    with pytest.raises(OrderRefused, match="no espera"):
+        approve_order(order.pk, user=make_clerk("olga"))
+
+
+def test_order_is_turned_to_transfer_and_back_with_a_mail_each_time():
+    order = make_order(make_clerk())
+
+    turn(order, TRANSFER)
+    assert StaffOrder.objects.get().paid_by == TRANSFER
+    with pytest.raises(Repeated):
+        turn(order, TRANSFER)
+    turn(order, LINK)
+
+    assert StaffOrder.objects.get().paid_by == LINK
+    assert Mail.objects.filter(template="order_to_pay").count() == 3
+
+
+@pytest.mark.parametrize("status", ["open", "processing", "succeeded"])
+def test_order_that_somebody_has_begun_to_pay_is_not_changed(status):
+    order = make_order(make_clerk())
+    Payment.objects.create(order=order, reference="pi_1", amount=10, status=status)
+
+    for act in (lambda: cancel_order(order.pk, actor="carla"), lambda: turn(order, TRANSFER)):
+        with pytest.raises(OrderRefused):
+            act()
+    order.refresh_from_db()
+    assert (order.status, order.by_staff.paid_by) == ("cart", LINK)
+
+
+def test_transfer_of_cents_is_not_turned_to_a_card_that_charges_nothing():
+    order = make_order(make_clerk(), TRANSFER, discount_cents=182_00)
+
+    with pytest.raises(OrderRefused, match="no se cobran con tarjeta"):
+        turn(order, LINK)

@@ -1,0 +1,385 @@
+"""Every way in which staff could give money away, each within the limits of their group.
+
+The clerk has every permission but is no superuser, and has the limits of a new shop: 20 % and 100 €
+a day. Each way is tried within them, which succeeds, and above them.
+"""
+
+import re
+from datetime import date
+from decimal import Decimal
+from itertools import count
+from uuid import uuid4
+
+import pytest
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.catalogue.exchange.writing import write_catalogue
+from apps.catalogue.models import PriceBatch
+from apps.core.errors import AcademyError
+from apps.core.models import DeletedRow, StaffLimit
+from apps.core.staff.recycle_bin import keep
+from apps.leads.models import Lead
+from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
+from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
+from apps.orders.by_staff.recreate import LostOrder, recreate_order
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, Payment, Refund
+from apps.orders.offer.cart import CartLine, CheckoutItem
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.request import request_refund
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.pricing.models import Campaign, PromoCode, Terms
+from tests.helpers.admin import admin_url, forget_password
+from tests.helpers.commands import run_worker
+from tests.helpers.factories import BRUNO, make_promo, make_subject
+from tests.helpers.one_of_everything import make_one_of_everything
+
+pytestmark = pytest.mark.django_db
+_numbers = count(1)
+
+
+@pytest.fixture
+def clerk(client, settings):
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+    user = User.objects.create_user("eva", is_staff=True)
+    group = Group.objects.create(name="Todo")
+    group.permissions.set(Permission.objects.all())
+    user.groups.add(group)
+    StaffLimit.objects.create(group=group, refund_a_day=50, transfer_a_day=200)
+    client.force_login(user)
+    return user
+
+
+def form_of(client, url):
+    """What a browser would send from this page of the admin."""
+    page = client.get(url)
+    rows = [each.formset for each in page.context["inline_admin_formsets"]]
+    parts = [page.context["adminform"].form]
+    parts += [form for each in rows for form in (each.management_form, *each.forms)]
+    values = {box.html_name: box.value() for part in parts for box in part}
+    return {
+        name: value for name, value in values.items() if value is not None and value is not False
+    }
+
+
+def order_by_staff(client, discount, subject=None):
+    subject = subject or make_subject(f"Asignatura {next(_numbers)}")
+    new = reverse("admin:orders_order_nuevo")
+    typed = {
+        **BRUNO, "subjects": [subject.pk], "payment_type": "full_payment", "paid_by": "transfer",
+        "discount": discount, "reason": "Cliente",
+    }  # fmt: skip
+    shown = client.post(new, {**typed, "preview": "x"})
+    hidden = {name: shown.context[name] for name in ("form_key", "seen")}
+    client.post(new, {**typed, **hidden, "confirm": "x"})
+    return Order.objects.latest("pk")
+
+
+def discount_of_an_order(client, clerk, too_much):
+    return not order_by_staff(client, "36,49" if too_much else "36,48").by_staff.awaits_approval
+
+
+def many_orders(client, clerk, too_much):
+    made = [order_by_staff(client, "30") for _ in range(4 if too_much else 3)]
+    return not any(order.by_staff.awaits_approval for order in made)
+
+
+def approval_of_an_own_order(client, clerk, too_much):
+    order = order_by_staff(client, "100")
+    if not too_much:
+        client.force_login(User.objects.create_superuser("olga"))
+    client.post(reverse("admin:orders_order_aprobar", args=[order.pk]))
+    order.by_staff.refresh_from_db()
+    return not order.by_staff.awaits_approval
+
+
+def order_made_again(client, clerk, too_much):
+    paid = 150_00 if not too_much else 100_00
+    Payment.objects.create(reference="pi_lost", amount=Decimal(paid) / 100, flag="Sin pedido")
+    lost = LostOrder(
+        reference="pi_lost", customer="cus_1", payment_method="pm_1", paid_cents=paid,
+        paid_at=timezone.now(), **BRUNO, first_name="", last_name="",
+        lines=[CartLine.today(make_subject())], total_cents=paid,
+    )  # fmt: skip
+    recreate_order(lost, user=clerk)
+    return True
+
+
+def code_form(**more):
+    return {
+        "code": f"CODIGO{next(_numbers)}", "kind": "PORCENTAJE", "value": "20", "active": "on",
+        "minimum_cart": "0", **more,
+    }  # fmt: skip
+
+
+def save_code(client, **more):
+    """A code of 20 % counts 48 € a use: 20 % of the example price of a subject, 240 €."""
+    client.post(admin_url(PromoCode, "add"), code_form(**more))
+    return PromoCode.objects.filter(active=True).exists()
+
+
+def percent_of_a_code(client, clerk, too_much):
+    return save_code(client, max_uses="1", value="21" if too_much else "20")
+
+
+def uses_of_a_code(client, clerk, too_much):
+    return save_code(client, max_uses="3" if too_much else "2")
+
+
+def code_without_a_number_of_uses(client, clerk, too_much):
+    return save_code(client, max_uses="" if too_much else "1")
+
+
+def code_of_an_amount(client, clerk, too_much):
+    uses = "21" if too_much else "20"
+    return save_code(client, kind="FIJO", value="5", minimum_cart="25", max_uses=uses)
+
+
+def many_codes(client, clerk, too_much):
+    for _ in range(3 if too_much else 2):
+        save_code(client, max_uses="1")
+    return PromoCode.objects.count() == (3 if too_much else 2)
+
+
+def change_of_a_code(client, clerk, too_much):
+    code = make_promo(value="20", max_uses=10, uses_taken=9)
+    page = admin_url(PromoCode, "change", code.pk)
+    form = form_of(client, page)
+    form["max_uses"] = "13" if too_much else "12"
+    client.post(page, form)
+    code.refresh_from_db()
+    return code.max_uses > 10
+
+
+def code_switched_on(client, clerk, too_much):
+    code = make_promo(value="20", max_uses=3 if too_much else 2, active=False)
+    page = admin_url(PromoCode, "change", code.pk)
+    client.post(page, {**form_of(client, page), "active": "on"})
+    code.refresh_from_db()
+    return code.active
+
+
+def deleted_code(client, clerk, too_much):
+    """A code of the owner that was deleted comes back switched off, and then has a limit."""
+    code = make_promo("TODO", value="100" if too_much else "20", max_uses=1)
+    keep([code], deleted_by="olga")
+    code.delete()
+    ticked = {"action": "restore", "_selected_action": [DeletedRow.objects.get().pk]}
+    client.post(admin_url(DeletedRow, "changelist"), ticked)
+    page = admin_url(PromoCode, "change", PromoCode.objects.get(active=False).pk)
+    client.post(page, {**form_of(client, page), "active": "on"})
+    return PromoCode.objects.get().active
+
+
+def batch_of_codes(client, clerk, too_much):
+    form = code_form(name="Feria", pattern="FERIA-######", max_uses="1")
+    client.post(reverse("admin:pricing_promobatch_add"), {**form, "count": 3 if too_much else 2})
+    return PromoCode.objects.exists()
+
+
+def codes_from_the_inbox(client, clerk, too_much):
+    number = 3 if too_much else 2
+    for _ in range(number):
+        lead = Lead.objects.create(kind="contact", email="ana@example.com")
+        form = {"percent": 20, "days": 7, "key_id": str(uuid4())}
+        client.post(f"{admin_url(Lead, 'changelist')}{lead.pk}/codigo/", form)
+    return PromoCode.objects.count() == number
+
+
+def campaign(client, clerk, too_much):
+    day = f"{timezone.localdate():%d/%m/%Y}"
+    form = {
+        "name": "Semana", "percent": 21 if too_much else 20, "active": "on", "cart": "on",
+        "first_on": day, "last_on": day, "first_hour": 0, "last_hour": 24,
+    }  # fmt: skip
+    client.post(admin_url(Campaign, "add"), form)
+    return Campaign.objects.exists()
+
+
+def save_price(client, row, price):
+    page = admin_url(type(row), "change", row.pk)
+    client.post(page, {**form_of(client, page), type(row).price_field: price})
+    row.refresh_from_db()
+    return getattr(row, row.price_field) == Decimal(price.replace(",", "."))
+
+
+def price_of_a_subject(client, clerk, too_much):
+    return save_price(client, make_subject(), "153,59" if too_much else "153,60")
+
+
+def price_of_a_lesson(client, clerk, too_much):
+    return save_price(client, make_subject().lessons.first(), "43,99" if too_much else "44,00")
+
+
+def price_in_the_rows_of_a_subject(client, clerk, too_much):
+    subject = make_subject(lessons=1)
+    page = admin_url(type(subject), "change", subject.pk)
+    price = "43,99" if too_much else "44,00"
+    client.post(page, {**form_of(client, page), "lessons-0-price": price})
+    return subject.lessons.get().price < 55
+
+
+def price_in_small_steps(client, clerk, too_much):
+    subject = make_subject()
+    save_price(client, subject, "172,80")
+    return save_price(client, subject, "153,50" if too_much else "153,60")
+
+
+def price_of_a_copy(client, clerk, too_much):
+    """The clerk makes the copy and so sets its first price."""
+    subject = make_subject()
+    typed = {"name": "Copia", "degree": subject.degree_id}
+    client.post(reverse("admin:catalogue_subject_copy", args=[subject.pk]), typed)
+    copy = type(subject).objects.get(name="Copia")
+    return save_price(client, copy, "153,59" if too_much else "153,60")
+
+
+def prices_at_once(client, clerk, too_much):
+    subject = make_subject()
+    batch = PriceBatch.objects.create(created_by=clerk, subject_ids=[subject.pk])
+    asked = {"operation": "percent_down", "value": "21" if too_much else "20", "step": "1"}
+    page = client.get(admin_url(PriceBatch, "change", batch.pk), asked)
+    address = page.wsgi_request.get_full_path()
+    client.post(address, {"fingerprint": page.context["fingerprint"], "confirmed": "1"})
+    subject.refresh_from_db()
+    return subject.final_price < 192
+
+
+def prices_of_a_file(client, clerk, too_much):
+    subject = make_subject(lessons=1)
+    price = b"153,59" if too_much else b"153,60"
+    file = SimpleUploadedFile("c.csv", write_catalogue("c.csv").replace(b"192,00", price))
+    address = client.post(reverse("admin:catalogue_import"), {"file": file})["Location"]
+    run_worker()
+    found = client.get(address).context.get("upload")
+    if found is not None:
+        client.post(address, {"fingerprint": found.result["fingerprint"], "confirmed": "1"})
+        run_worker()
+    subject.refresh_from_db()
+    return subject.final_price < 192
+
+
+def refunds(client, clerk, too_much):
+    order = order_by_staff(client, "0")
+    mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    parts = ((20_00, 182_40), (30_01 if too_much else 30_00, 162_40))
+    for number, (cents, seen) in enumerate(parts):
+        request = RefundRequest(cents, "Error")
+        request_refund(
+            order_id=order.pk, request=request, batch=f"b{number}", user=clerk, seen_cents=seen
+        )
+    return Refund.objects.count() == 2
+
+
+def transfers(client, clerk, too_much):
+    """A transfer that never arrived gives an order away."""
+    for number, amount in enumerate((182_40, 18_00 if too_much else 17_60)):
+        order = order_by_staff(client, "0")
+        arrived = ReceivedTransfer(amount, date.today(), f"MOV-{number}")
+        receive_transfer(order_id=order.pk, arrived=arrived, form_key=uuid4(), user=clerk)
+    return True
+
+
+def exchange_a_line(client, clerk, subject, discount_cents=0):
+    """Exchange a line that was paid with 182.40 € for this subject."""
+    order = order_by_staff(client, "0")
+    mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    order.refresh_from_db()
+    wanted = ExchangeRequest(
+        order.lines.get(), CheckoutItem(subject.pk), "link", discount_cents, "Cliente", uuid4()
+    )
+    priced = price_exchange(wanted)
+    return exchange_line(wanted, seen=(priced.left, priced.price), user=clerk)
+
+
+def discount_of_an_exchange(client, clerk, too_much):
+    dearer = make_subject(price="300.00")
+    new = exchange_a_line(client, clerk, dearer, 57_01 if too_much else 57_00)
+    return not new.by_staff.awaits_approval
+
+
+def rest_of_an_exchange(client, clerk, too_much):
+    """What the new order does not need goes back: 51.30 €, or 49.40 €."""
+    exchange_a_line(client, clerk, make_subject(price="138.00" if too_much else "140.00"))
+    return Refund.objects.filter(credited_to=None).exists()
+
+
+WAYS = [
+    discount_of_an_order, many_orders, approval_of_an_own_order, order_made_again,
+    percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
+    many_codes, change_of_a_code, code_switched_on, deleted_code, batch_of_codes,
+    codes_from_the_inbox, campaign, price_of_a_subject, price_of_a_lesson,
+    price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
+    prices_of_a_file, refunds, transfers, discount_of_an_exchange, rest_of_an_exchange,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_what_is_within_the_limits_succeeds(client, clerk, way):
+    assert way(client, clerk, False)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_what_is_above_the_limits_is_refused_or_waits(client, clerk, way):
+    try:
+        given = way(client, clerk, True)
+    except AcademyError:
+        given = False
+    assert not given
+
+
+def test_change_of_the_terms_of_sale_asks_for_the_password(client, clerk):
+    """They have no limit: who may change them sets the limits, too, and with the same proof."""
+    page = admin_url(Terms, "add")
+    form = dict(client.get(page).context["adminform"].form.initial) | {"volume_2": "200"}
+    forget_password(client)
+    assert "clave" in client.post(page, form)["Location"]
+    assert not Terms.objects.exists()
+
+
+# The numbers in forms that lower what somebody pays or raise what somebody gets: a way above bounds
+# them, or the password is asked for.
+BOUNDED = {
+    "Campaign": {"percent"},
+    "Lesson": {"price"},
+    "PromoBatch": {"count", "max_uses", "minimum_cart", "value"},
+    "PromoCode": {"max_uses", "minimum_cart", "value"},
+    "StaffLimit": {"discount_percent", "discount_a_day", "refund_a_day", "transfer_a_day"},
+    "Subject": {"final_price"},
+}
+# Dates, order, sizes, and numbers of people; a share of a card's crossed-out price; the price that
+# a text of the site names; uses of one student, who are among all uses.
+HARMLESS = re.compile(
+    r"^(first|last)_(day|month|hour)$|_offset$|_count$|^position$|^width$|^height$|^number_of_courses$|"
+    r"^total_discounts$|^max_uses_per_student$|^PricePlan.price$"
+)
+
+
+def test_every_number_in_a_form_of_the_admin_is_bounded_or_harmless(rf):
+    make_one_of_everything()
+    request = rf.get("/")
+    request.user = User(is_superuser=True, is_active=True)
+    found = {}
+    for page in admin.site._registry.values():
+        if page.model in (User, Group, Terms):
+            continue
+        shown = []
+        if page.has_add_permission(request):
+            shown.append((page.model, page.get_form(request)))
+        row = page.model._default_manager.first()
+        if row is not None and page.has_change_permission(request, row):
+            shown.append((page.model, page.get_form(request, row, change=True)))
+            inlines = page.get_inline_instances(request, row)
+            shown += [(each.model, each.get_formset(request, row).form) for each in inlines]
+        for model, form in shown:
+            for name, field in form.base_fields.items():
+                is_number = isinstance(field, forms.IntegerField | forms.DecimalField)
+                key = f"{model.__name__}.{name}"
+                if is_number and not HARMLESS.search(name) and not HARMLESS.search(key):
+                    found.setdefault(model.__name__, set()).add(name)
+    assert found == BOUNDED

@@ -1,0 +1,115 @@
+"""Strangers type a student's address in carts and forms: the student's own pages stay small."""
+
+import json
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from apps.core.models import LegalText
+from apps.core.privacy import MOST_ROWS, preview_erasure
+from apps.leads.models import Lead
+from apps.leads.withdrawal.models import Withdrawal
+from apps.orders.models import Gift, Order
+from apps.pages.account import DOWNLOADS, MOST_SHOWN
+from apps.students.models import Consent, SignInLink, Student
+from apps.students.sign_in_links import link_url, send_sign_in_link
+
+pytestmark = pytest.mark.django_db
+MANY = MOST_ROWS + 20
+DOWNLOAD = "/mi-cuenta/mis-datos.json"
+
+
+@pytest.fixture
+def ana(settings):
+    settings.STUDENT_LOGIN = True
+    return Student.objects.create(email="ana@example.com", phone="+34600111111")
+
+
+@pytest.fixture
+def signed_in(ana, client: Client):
+    send_sign_in_link(ana.email)
+    client.post("/login/entrar?" + link_url(SignInLink.objects.get()).partition("?")[2])
+    return client
+
+
+@pytest.fixture
+def bought(ana):
+    """What Ana has bought, before strangers typed her address."""
+    return Order.objects.create(
+        student=ana, email=ana.email, status="paid", paid_at=timezone.now(), total_amount=192
+    )
+
+
+@pytest.fixture
+def flood(ana, bought):
+    """The rows of carts, gifts and forms that strangers have made with Ana's address."""
+    text = LegalText.objects.all()[0]
+    orders = Order.objects.bulk_create(
+        Order(
+            student=ana, email=ana.email, total_amount=1,
+            customer_reference=f"cus_{n}", idempotency_id=f"{n:032x}",
+        )
+        for n in range(MANY)
+    )  # fmt: skip
+    Consent.objects.bulk_create(
+        Consent(student=ana, kind="terms", legal_text=text, wording="Acepto", order_id=order.pk)
+        for order in orders
+    )
+    Gift.objects.bulk_create(
+        Gift(order=order, recipient_email=ana.email, sender="x", deliver_on="2026-01-01")
+        for order in orders
+    )
+    Lead.objects.bulk_create(Lead(kind="contact", email=ana.email) for _ in range(MANY))
+    Withdrawal.objects.bulk_create(
+        Withdrawal(
+            email=ana.email, email_identity=ana.email, contract_key=str(n), name="x", details="x"
+        )
+        for n in range(MANY)
+    )
+
+
+def longest_list(data):
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    own = len(data) if isinstance(data, list) else 0
+    return max([own, *map(longest_list, inner)])
+
+
+@pytest.mark.usefixtures("flood")
+def test_download_is_bounded_and_has_the_students_own_purchases(signed_in, bought):
+    with CaptureQueriesContext(connection) as queries:
+        data = json.loads(signed_in.get(DOWNLOAD).content)
+
+    assert longest_list(data) == MOST_ROWS
+    assert data["pedidos"][0]["pedido"] == bought.pk
+    assert f"{MOST_ROWS} más recientes" in data["límite"]
+    events = [query["sql"] for query in queries if "payments_providerevent" in query["sql"]]
+    assert events == [], "each search of all events takes seconds"
+
+
+@pytest.mark.usefixtures("flood")
+def test_account_page_is_bounded(signed_in):
+    page = signed_in.get("/mi-cuenta").content.decode()
+
+    assert page.count("<li>Acepto") == MOST_SHOWN
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_downloads_of_a_student_are_counted(signed_in):
+    answers = [signed_in.get(DOWNLOAD) for _ in range(DOWNLOADS.times + 1)]
+
+    assert [answer.status_code for answer in answers] == [200] * DOWNLOADS.times + [429]
+    assert int(answers[-1]["Retry-After"]) > 0
+
+
+@pytest.mark.usefixtures("flood")
+def test_erasure_reads_each_event_once_however_many_carts_there_are(ana):
+    """A comparison for each customer and payment of a cart took 20 seconds of the database."""
+    with CaptureQueriesContext(connection) as queries:
+        preview_erasure(ana.email)
+
+    (search,) = (query["sql"] for query in queries if "payments_providerevent" in query["sql"])
+    assert search.upper().count("LIKE") + search.upper().count(" OR ") == 0
