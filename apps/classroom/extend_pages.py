@@ -18,6 +18,7 @@ from apps.classroom.models import Enrolment, Provisioning
 from apps.core.dates import today
 from apps.core.input_fields import is_row_number
 from apps.core.staff.admin_log import log_rows
+from apps.core.staff.limits import OverLimit, check_extensions
 
 PERMISSION = "classroom.extend_enrolment"
 
@@ -89,24 +90,29 @@ def extend_page(request: HttpRequest) -> HttpResponse:
     }
     if request.method == "POST" and form.is_valid() and "change" not in request.POST:
         until, reason = form.cleaned_data["until"], form.cleaned_data["reason"]
-        if "confirm" in request.POST:
-            ids = [row.pk for row in enrolments]
-            count = extend_access(
-                enrolment_ids=ids, until=until, reason=reason, actor=request.user.get_username()
-            )
-            if count:
-                sentence = f"Acceso hasta el {until:%d/%m/%Y}: {reason}"
-                log_rows(request, Enrolment, ids, sentence)
-            _say(request, count, until)
-            return redirect("admin:classroom_enrolment_changelist")
-        extensions = extensions_of(enrolments, until)
-        context |= {
-            "extensions": extensions,
-            "until": until,
-            "count": sum(not one.refusal for one in extensions),
-        }
+        try:
+            if "confirm" in request.POST:
+                return _extend(request, [row.pk for row in enrolments], until, reason)
+            extensions = extensions_of(enrolments, until, user=request.user)
+            check_extensions(request.user, sum(one.is_given for one in extensions))
+        except OverLimit as refusal:
+            form.add_error(None, refusal.message)
+        else:
+            context |= {
+                "extensions": extensions,
+                "until": until,
+                "count": sum(not one.refusal for one in extensions),
+            }
     site = admin.site.each_context(request)
     return TemplateResponse(request, "classroom/extend.html", {**site, **context})
+
+
+def _extend(request: HttpRequest, ids: list[int], until: date, reason: str) -> HttpResponse:
+    count = extend_access(enrolment_ids=ids, until=until, reason=reason, user=request.user)
+    if count:
+        log_rows(request, Enrolment, ids, f"Acceso hasta el {until:%d/%m/%Y}: {reason}")
+    _say(request, count, until)
+    return redirect("admin:classroom_enrolment_changelist")
 
 
 def _say(request: HttpRequest, count: int, until: date) -> None:

@@ -16,6 +16,7 @@ from apps.core.render_memory import remembered
 from apps.core.restore_record import Restore as Restore
 from apps.core.retries import LEASE, RetriedWork, unleased
 from apps.core.staff_limit_records import StaffDiscount as StaffDiscount
+from apps.core.staff_limit_records import StaffExtension as StaffExtension
 from apps.core.staff_limit_records import StaffLimit as StaffLimit
 from apps.core.staff_records import DeletedRow as DeletedRow
 from apps.core.staff_records import StaffAction as StaffAction

@@ -1,4 +1,4 @@
-"""The limits of each group of staff, and the discounts that its members gave."""
+"""The limits of each group of staff, and what its members gave away."""
 
 from typing import Any
 
@@ -33,6 +33,16 @@ class StaffLimit(models.Model):
     discount_a_day = _euros("descuentos al día (€)", 100)
     refund_a_day = _euros("devoluciones al día (€)", 1000)
     transfer_a_day = _euros("transferencias al día (€)", 2000)
+    extension_days = models.PositiveSmallIntegerField(
+        "días de más en una ampliación",
+        default=60,
+        db_default=60,
+        validators=[MaxValueValidator(730)],
+        help_text="Desde el día hasta el que se vendió el acceso, también si se amplía dos veces.",
+    )
+    extensions_a_day = models.PositiveSmallIntegerField(
+        "ampliaciones al día", default=20, db_default=20, validators=[MaxValueValidator(10_000)]
+    )
 
     class Meta:
         verbose_name = "límite del equipo"
@@ -60,3 +70,21 @@ class StaffDiscount(models.Model):
 
     def __str__(self) -> str:
         return self.what
+
+
+class StaffExtension(models.Model):
+    """Accesses that a member of staff let end later on their own. Rows are only added."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
+    )
+    count = models.PositiveSmallIntegerField("accesos")
+    created_at = models.DateTimeField("cuándo", default=timezone.now)
+
+    class Meta:
+        verbose_name = "ampliación del equipo"
+        verbose_name_plural = "ampliaciones del equipo"
+        indexes = (models.Index(fields=("user", "created_at"), name="staff_extension_by_day"),)
+
+    def __str__(self) -> str:
+        return f"{self.count} accesos"

@@ -5,7 +5,7 @@ a day. Each way is tried within them, which succeeds, and above them.
 """
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import count
 from uuid import uuid4
@@ -20,8 +20,10 @@ from django.utils import timezone
 
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import PriceBatch
+from apps.classroom.models import Enrolment
+from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
-from apps.core.models import DeletedRow, StaffLimit
+from apps.core.models import DeletedRow, StaffExtension, StaffLimit
 from apps.core.staff.recycle_bin import keep
 from apps.leads.models import Lead
 from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
@@ -34,6 +36,7 @@ from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.request import request_refund
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign, PromoCode, Terms
+from apps.students.services import find_or_create_student
 from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.commands import run_worker
 from tests.helpers.factories import BRUNO, make_promo, make_subject
@@ -309,6 +312,45 @@ def rest_of_an_exchange(client, clerk, too_much):
     return Refund.objects.filter(credited_to=None).exists()
 
 
+def give_access(days):
+    """An access that a purchase opened, and the day that is so many days after its end."""
+    number = next(_numbers)
+    student = find_or_create_student(email=f"a{number}@example.com", phone="")
+    grant_access(
+        student=student, items=[(make_subject(f"Curso {number}").pk, None)], order_id=number
+    )
+    provision.func(order_id=number)
+    enrolment = Enrolment.objects.get(student=student)
+    return enrolment, f"{enrolment.ends_on + timedelta(days=days):%Y-%m-%d}"
+
+
+def extend(client, enrolments, until):
+    page = (
+        f"{reverse('admin:classroom_enrolment_extend')}?m={','.join(str(e.pk) for e in enrolments)}"
+    )
+    client.post(page, {"until": until, "reason": "Enferma", "confirm": "x"})
+    return StaffExtension.objects.exists()
+
+
+def extended_access(client, clerk, too_much):
+    enrolment, until = give_access(61 if too_much else 60)
+    return extend(client, [enrolment], until)
+
+
+def extended_again(client, clerk, too_much):
+    enrolment, until = give_access(60)
+    extend(client, [enrolment], until)
+    sold_until, later = enrolment.ends_on, date.fromisoformat(until)
+    extend(client, [enrolment], f"{later + timedelta(days=1):%Y-%m-%d}")
+    enrolment.refresh_from_db()
+    return enrolment.ends_on == (later + timedelta(days=1) if too_much else later) > sold_until
+
+
+def many_extensions(client, clerk, too_much):
+    given = [give_access(30) for _ in range(21 if too_much else 20)]
+    return extend(client, [enrolment for enrolment, _ in given], given[0][1])
+
+
 WAYS = [
     discount_of_an_order, many_orders, approval_of_an_own_order, order_made_again,
     percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
@@ -316,6 +358,7 @@ WAYS = [
     codes_from_the_inbox, campaign, price_of_a_subject, price_of_a_lesson,
     price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
     prices_of_a_file, refunds, transfers, discount_of_an_exchange, rest_of_an_exchange,
+    extended_access, extended_again, many_extensions,
 ]  # fmt: skip
 
 
@@ -349,7 +392,14 @@ BOUNDED = {
     "Lesson": {"price"},
     "PromoBatch": {"count", "max_uses", "minimum_cart", "value"},
     "PromoCode": {"max_uses", "minimum_cart", "value"},
-    "StaffLimit": {"discount_percent", "discount_a_day", "refund_a_day", "transfer_a_day"},
+    "StaffLimit": {
+        "discount_percent",
+        "discount_a_day",
+        "refund_a_day",
+        "transfer_a_day",
+        "extension_days",
+        "extensions_a_day",
+    },
     "Subject": {"final_price"},
 }
 # Dates, order, sizes, and numbers of people; a share of a card's crossed-out price; the price that

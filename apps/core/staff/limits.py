@@ -15,7 +15,7 @@ from apps.core.database import require_transaction
 from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.money import format_euros, to_cents, to_euros
-from apps.core.staff_limit_records import StaffDiscount, StaffLimit
+from apps.core.staff_limit_records import StaffDiscount, StaffExtension, StaffLimit
 
 
 class OverLimit(Conflict):
@@ -28,13 +28,17 @@ class OverLimit(Conflict):
 class Limits:
     """The limits of one member of staff, in cents a day and percent of an order.
 
-    `discount_cents` is None for superusers, whose discounts have no limit.
+    `extension_days` is how long after the day that was sold an access may end, `extensions` how
+    many may be extended in a day. They and `discount_cents` are None for superusers, who have no
+    such limit.
     """
 
     discount_percent: int
     discount_cents: int | None
     refund_cents: int
     transfer_cents: int
+    extension_days: int | None
+    extensions: int | None
 
 
 def limits_of(user: Any) -> Limits:
@@ -44,7 +48,7 @@ def limits_of(user: Any) -> Limits:
     """
     refund_euros, transfer_euros = settings.REFUND_DAILY_LIMIT, settings.TRANSFER_DAILY_LIMIT
     if user.is_superuser:
-        return Limits(100, None, refund_euros * 100, transfer_euros * 100)
+        return Limits(100, None, refund_euros * 100, transfer_euros * 100, None, None)
     groups = user.groups.select_related("staff_limit")
     rows = [getattr(group, "staff_limit", None) or StaffLimit() for group in groups]
     rows = rows or [StaffLimit()]
@@ -53,6 +57,8 @@ def limits_of(user: Any) -> Limits:
         discount_cents=max(row.discount_a_day for row in rows) * 100,
         refund_cents=min(refund_euros, max(row.refund_a_day for row in rows)) * 100,
         transfer_cents=min(transfer_euros, max(row.transfer_a_day for row in rows)) * 100,
+        extension_days=max(row.extension_days for row in rows),
+        extensions=max(row.extensions_a_day for row in rows),
     )
 
 
@@ -124,6 +130,31 @@ def give_discount(user: Any, *, full_cents: int, discount_cents: int, what: str)
 
 
 def _given_today_cents(user: Any) -> int:
-    rows = StaffDiscount.objects.filter(user=user, created_at__date=today())
+    rows = _of_today(StaffDiscount, user)
     given = rows.aggregate(sum=Sum("amount"))["sum"]
     return to_cents(given) if given else 0
+
+
+def check_extensions(user: Any, count: int) -> None:
+    """Raise OverLimit if the user may not extend so many accesses today."""
+    most = limits_of(user).extensions
+    if most is None or not count:
+        return
+    left = max(0, most - (_of_today(StaffExtension, user).aggregate(sum=Sum("count"))["sum"] or 0))
+    if count > left:
+        raise OverLimit(
+            f"Pasa de tu límite: son {count} ampliaciones, y hoy te quedan {left}. Lo tiene que "
+            "hacer alguien con un límite mayor."
+        )
+
+
+def give_extensions(user: Any, count: int) -> None:
+    """Count extensions of accesses towards the user's limit of today. Raises OverLimit."""
+    lock_giver(user)
+    check_extensions(user, count)
+    if count:
+        StaffExtension.objects.create(user=user, count=count)
+
+
+def _of_today(model: type[StaffDiscount] | type[StaffExtension], user: Any) -> Any:
+    return model.objects.filter(user=user, created_at__date=today())

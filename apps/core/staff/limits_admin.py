@@ -14,10 +14,11 @@ from apps.core.staff.fresh_password import fresh_password_required
 EFFECT = (
     "Vale para cada persona del grupo; quien está en varios tiene lo más alto. Un grupo sin fila "
     "propia tiene lo que muestra el formulario al añadir una. Por encima del descuento, el pedido "
-    "espera a que lo apruebe otra persona, y un precio, un código o una campaña se rechazan. Los "
+    "espera a que lo apruebe otra persona, y un precio, un código o una campaña se rechazan. Lo "
+    "que pase de las ampliaciones lo hace alguien con un límite mayor. Los "
     "códigos cuentan con todos sus usos el día en que se crean o se activan. El servidor pone "
     "además un máximo de devoluciones y de transferencias al día para todos. Los superusuarios no "
-    "tienen límite de descuentos."
+    "tienen límite de descuentos ni de ampliaciones."
 )
 
 
@@ -31,6 +32,8 @@ class StaffLimitAdmin(GuardsChanges, AcademyModelAdmin):
         "discount_a_day",
         "refund_a_day",
         "transfer_a_day",
+        "extension_days",
+        "extensions_a_day",
     )
     list_select_related = ("group",)
     search_fields = ("group__name",)
@@ -43,6 +46,7 @@ class StaffLimitAdmin(GuardsChanges, AcademyModelAdmin):
                     "group",
                     ("discount_percent", "discount_a_day"),
                     ("refund_a_day", "transfer_a_day"),
+                    ("extension_days", "extensions_a_day"),
                 ),
             },
         ),
