@@ -8,6 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from apps.backoffice.navigation import ENTRIES
+from apps.core.models import StaffAction
 from apps.students.models import Student
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.visitor import Visitor, axe_problems, sign_in_staff
@@ -78,6 +79,27 @@ def test_every_list_and_form_is_accessible_and_fits_at_both_widths(
             page.goto(urljoin(page.url, form.first.get_attribute("href")))
             found += problems(page)
     assert not found, "\n".join(found)
+
+
+def test_log_of_staff_fits_with_words_of_any_length(clerk: Visitor) -> None:
+    page = clerk.page
+    address = f"{'x' * 120}@example.com"
+    action = StaffAction.objects.create(
+        actor_name="n" * 60,
+        kind=StaffAction.Kind.CHANGED,
+        about="students.student",
+        object_id="1",
+        object_repr=address,
+        text=f"Correo: {address} → ana@example.com",
+    )
+    page.goto(f"{reverse('admin:core_staffaction_changelist')}?q={'n' * 60}")
+    expect(page.get_by_text("→ ana@example.com")).to_be_visible()
+    cut_off = page.evaluate(CUT_OFF)
+    page.set_viewport_size(PHONE)
+    cut_off += page.evaluate(CUT_OFF)
+    # Other tests of this shop read the log, too.
+    StaffAction.objects.filter(pk=action.pk).delete()
+    assert cut_off == []
 
 
 def test_start_page_orders_subject_and_merge_are_accessible_in_both_schemes(clerk: Visitor) -> None:
