@@ -22,7 +22,7 @@ from apps.core.render_memory import remembered
 LONGEST_SEARCH = 100
 MOST_WORDS = 8
 # Words that say nothing about the subject; searched for only if there are no others.
-_FILLERS = frozenset(
+FILLERS = frozenset(
     ("a", "al", "de", "del", "e", "el", "en", "la", "las", "los", "o", "para", "por", "y")
 )
 # The most mistakes that a word of at least so many letters may have.
@@ -110,7 +110,7 @@ def _search_path(text: str) -> str:
 
 def _words(text: str) -> list[str]:
     words = list(dict.fromkeys(search_form(text[:LONGEST_SEARCH]).split()))[:MOST_WORDS]
-    return [word for word in words if word not in _FILLERS] or words
+    return [word for word in words if word not in FILLERS] or words
 
 
 @remembered

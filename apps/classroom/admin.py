@@ -1,7 +1,6 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
@@ -324,7 +323,7 @@ class MoodleCourseAdmin(AcademyModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        missing = count_subjects_without_course() if settings.CLASSROOM == "moodle" else 0
+        missing = count_subjects_without_course()
         if missing:
             self.message_user(
                 request,

@@ -12,10 +12,11 @@ from apps.catalogue.admin.subject_pages import subject_urls
 from apps.catalogue.exchange.views import exchange_urls, may_export, may_import
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.price_history import has_proven_list_price
+from apps.catalogue.sale_state import sale_problems, sale_problems_of, with_sale_problem
 from apps.catalogue.services import set_lesson_status
 from apps.catalogue.text import search_form
 from apps.core.money import format_euros, list_price_cents, to_cents
-from apps.core.staff.admin_base import NOTHING, RowsInline, money
+from apps.core.staff.admin_base import NOTHING, RowsInline, Tone, money, pill
 from apps.core.staff.admin_conflicts import GuardsRows
 
 
@@ -23,6 +24,22 @@ class LessonRows(GuardsRows, RowsInline):
     model = Lesson
     form = LessonForm
     fields = ("title", "kind", "price", "status")
+
+
+class SaleFilter(admin.SimpleListFilter):
+    title = "a la venta"
+    parameter_name = "venta"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("si", "Sí, sin problemas"), *((each.code, each.label) for each in sale_problems())]
+
+    def queryset(self, request: HttpRequest, subjects: Any) -> Any:
+        if self.value() == "si":
+            return subjects.filter(sale_problem="")
+        for each in sale_problems():
+            if each.code == self.value():
+                return subjects.filter(each.condition())
+        return None
 
 
 @admin.register(Subject)
@@ -34,13 +51,13 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
         "degree",
         "price",
         "discount",
-        "active",
+        "sale",
         "lessons_on_sale",
         "enrolled_students_count",
         "sample",
     )
     list_select_related = ("degree__university",)
-    list_filter = ("active", "complete_only", "semester", "university")
+    list_filter = (SaleFilter, "complete_only", "semester", "university")
     link_lookups = ("degree__id__exact",)
     search_fields = ("name",)
     autocomplete_fields = ("degree",)
@@ -51,16 +68,25 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
         "total_discounts",
         "list_price_warning",
         ("active", "semester"),
+        "sale_problems",
         ("complete_only", "videos_count"),
         "pecs_content",
         "exam_content",
         "enrolled_offset",
         ("active_lessons_count", "enrolled_students_count"),
     )
-    readonly_fields = ("list_price_warning", "active_lessons_count", "enrolled_students_count")
+    readonly_fields = (
+        "list_price_warning",
+        "sale_problems",
+        "active_lessons_count",
+        "enrolled_students_count",
+    )
     inlines = (LessonRows, PriceChangeRows)
     actions = ("change_prices", "put_on_sale", "take_off_sale", "expire_lessons", "open_lessons")
     on_whole_lists = ("change_prices", "expire_lessons", "open_lessons")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Subject]:
+        return with_sale_problem(super().get_queryset(request))
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -84,6 +110,20 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
         return (
             f"{subject.total_discounts}\N{NO-BREAK SPACE}%" if subject.total_discounts else NOTHING
         )
+
+    @admin.display(description="a la venta", ordering="active")
+    def sale(self, subject: Any) -> str:
+        for each in sale_problems():
+            if each.code == subject.sale_problem:
+                return pill(each.label, each.tone)
+        return pill("Sí", Tone.GOOD)
+
+    @admin.display(description="qué falta para venderla")
+    def sale_problems(self, subject: Subject) -> str:
+        if subject.pk is None:
+            return NOTHING
+        problems = ". ".join(each.label for each in sale_problems_of(subject))
+        return problems or "Nada: está a la venta"
 
     @admin.display(description="lecciones", ordering="active_lessons_count")
     def lessons_on_sale(self, subject: Subject) -> int:

@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Field, FileField
+from django.db.models import BooleanField, Field, FileField
 
 from apps.catalogue.lesson_kinds import LessonKind
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.text import search_form
+from apps.catalogue.vat import Vat
 from apps.core.money import read_euros
 
 # Each model is the parent of the next one.
@@ -71,7 +72,7 @@ def _yes_no(text: str) -> bool:
 
 
 def _one_of(
-    choices: type[University.Status | Lesson.Status | LessonKind | Subject.Semester],
+    choices: type[University.Status | Lesson.Status | LessonKind | Subject.Semester | Vat],
 ) -> Callable[[str], str]:
     known = {
         search_form(str(word)): choice.value
@@ -84,9 +85,20 @@ def _one_of(
             return str(known[search_form(text)])
         except KeyError:
             labels = " o ".join(f"«{choice.label}»" for choice in choices)
-            raise BadCell(f"«{text}» no es un estado: escribe {labels}.") from None
+            raise BadCell(f"«{text}» no vale aquí: escribe {labels}.") from None
 
     return parse
+
+
+def _vat(text: str) -> str:
+    """Read "21 %", "21" and 0.21, which is what Excel stores for a percentage."""
+    number = text.removesuffix("%").strip().replace(",", ".")
+    if re.fullmatch(r"\d{1,2}(?:\.\d{1,4})?", number, re.ASCII):
+        percent = Decimal(number) * (100 if Decimal(number) < 1 else 1)
+        text = f"{percent.normalize():f} %"
+    elif search_form(text) == "exenta":
+        return Vat.EXEMPT
+    return _one_of(Vat)(text)
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,13 @@ class Column:
     @cached_property
     def _labels(self) -> dict[Any, Any]:
         return dict(self.field.flatchoices) if self.field.choices else {}
+
+    @property
+    def choices(self) -> list[str]:
+        """What a file may have in the column; empty if it is free."""
+        if isinstance(self.field, BooleanField):
+            return ["sí", "no"]
+        return [str(label) for value, label in self._labels.items() if value]
 
     def read(self, text: str) -> Any:
         """Return the cell's value, validated as in the admin. Raises BadCell."""
@@ -144,6 +163,7 @@ COLUMNS = (
     Column("grado_alumnos_anteriores", Degree, "students_offset", _whole),
     Column("asignatura", Subject, "name", is_key=True),
     Column("precio", Subject, "final_price", _euros, required=True),
+    Column("iva", Subject, "vat", _vat),
     Column("descuento", Subject, "total_discounts", _percent),
     Column("semestre", Subject, "semester", _one_of(Subject.Semester)),
     Column("a_la_venta", Subject, "active", _yes_no),

@@ -18,6 +18,7 @@ from apps.catalogue.exchange.columns import (
     clean,
 )
 from apps.catalogue.exchange.file_errors import FileErrors
+from apps.catalogue.exchange.near_names import NearNames
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
@@ -60,6 +61,8 @@ class Entry:
     # The id of the row in the database, or None for a new row.
     pk: int | None = None
     changes: list[Change] = field(default_factory=list)
+    # The nearly equal name of another row, if the entry is new and may be mistyped.
+    near: str = ""
 
     def __str__(self) -> str:
         return " › ".join(self.path)
@@ -122,6 +125,15 @@ class CatalogueDiff:
                 yield f"+ {noun} {entry}"
             for entry in self.changed(model):
                 yield f"~ {noun} {entry}: {'; '.join(map(str, entry.changes))}"
+
+    def near_names(self) -> list[str]:
+        """Return a question for each new row whose name is nearly that of another row."""
+        return [
+            f"{entry.model._meta.verbose_name} {entry}: ¿querías decir «{entry.near}»?"
+            for model in LEVELS
+            for entry in self.new(model)
+            if entry.near
+        ]
 
     def prices_to_confirm(self) -> list[str]:
         """Return a line for each price that staff confirm: 0 €, or a change by more than half."""
@@ -220,20 +232,27 @@ def _add_values(entry: Entry, values: dict[Column, Any], line: Line, errors: Fil
 
 
 def _compare_with_rows(model: type[Recorded], entries: list[Entry]) -> None:
-    """Find the row of each entry and store the differing values in `changes`."""
+    """Find the row of each entry and store the differing values in `changes`.
+
+    A new entry gets the `near` name of another row, or of a new entry before it.
+    """
     key = KEYS[model].attribute
     exact: dict[tuple[int | None, str], dict[str, Any]] = {}
     cleaned: dict[tuple[int | None, str], dict[str, Any]] = {}
+    names = NearNames()
     for parent_id, row in _rows(model, entries):
+        names.add(parent_id, row[key])
         exact[parent_id, row[key]] = row
         # Older names may have double spaces or decomposed accents. They still match.
         cleaned.setdefault((parent_id, clean(row[key])), row)
     for entry in entries:
-        if entry.parent and entry.parent.pk is None:
-            continue
-        place = (entry.parent.pk if entry.parent else None, entry.path[-1])
-        row_found = exact.get(place) or cleaned.get(place)
+        parent_id = entry.parent.pk if entry.parent else None
+        row_found = None
+        if entry.parent is None or parent_id is not None:
+            place = (parent_id, entry.path[-1])
+            row_found = exact.get(place) or cleaned.get(place)
         if row_found is None:
+            entry.near = names.near_or_add(parent_id or entry.path[:-1] or None, entry.path[-1])
             continue
         entry.pk = row_found["pk"]
         for column, after in entry.values.items():

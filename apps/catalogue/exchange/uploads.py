@@ -135,13 +135,15 @@ def _end(upload: CatalogueUpload, state: str, result: dict[str, Any]) -> None:
 
 
 def _preview(diff: CatalogueDiff) -> dict[str, Any]:
-    details, to_confirm = diff.details(), diff.prices_to_confirm()
+    details, to_confirm, near = diff.details(), diff.prices_to_confirm(), diff.near_names()
     return {
         "summary": diff.summary(),
         "is_empty": diff.is_empty,
         "fingerprint": diff.fingerprint(),
         "to_confirm": to_confirm[:MOST_SHOWN],
         "confirm_count": len(to_confirm),
+        "near_names": near[:MOST_SHOWN],
+        "near_count": len(near),
         "details": list(islice(details, MOST_SHOWN)),
         "more": sum(1 for _ in details),
     }

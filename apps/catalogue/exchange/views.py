@@ -16,7 +16,7 @@ from django.utils import timezone
 from apps.catalogue.exchange.columns import LEVELS
 from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.uploads import State, confirm_upload, store_upload
-from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue
+from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue, write_template
 from apps.catalogue.models import CatalogueUpload, Subject
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
@@ -66,6 +66,7 @@ def may_export(request: HttpRequest) -> bool:
 def exchange_urls(site: admin.AdminSite) -> list[URLPattern]:
     return [
         path("importar/", site.admin_view(upload), name="catalogue_import"),
+        path("importar/plantilla/", site.admin_view(template), name="catalogue_import_template"),
         path("importar/<int:pk>/", site.admin_view(preview), name="catalogue_import_preview"),
         path("exportar/<slug:ending>/", site.admin_view(export), name="catalogue_export"),
     ]
@@ -121,6 +122,17 @@ def _confirm(request: HttpRequest, stored: CatalogueUpload) -> HttpResponse:
     else:
         confirm_upload(stored, is_confirmed=is_confirmed)
     return redirect(request.path)
+
+
+def template(request: HttpRequest) -> HttpResponse:
+    """Download an empty file for an import."""
+    if not may_import(request):
+        raise PermissionDenied
+    return HttpResponse(
+        write_template(),
+        content_type=CONTENT_TYPES[".xlsx"],
+        headers={"Content-Disposition": 'attachment; filename="plantilla-catalogo.xlsx"'},
+    )
 
 
 def export(request: HttpRequest, ending: str) -> HttpResponse:

@@ -45,6 +45,24 @@ def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: 
     raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
 
 
+def write_template() -> bytes:
+    """Return an empty .xlsx file for an import, with a second sheet that explains its columns."""
+    columns = [column for column in COLUMNS if not column.read_only]
+    titles = [column.name for column in columns]
+    about = [
+        (
+            column.name,
+            column.model._meta.verbose_name,
+            "sí" if column.is_key or column.required else "",
+            f"{column.field.verbose_name}. {column.field.help_text}".removesuffix(". "),
+            " / ".join(column.choices),
+        )
+        for column in columns
+    ]
+    head = ("columna", "es de", "obligatoria en lo nuevo", "qué es", "qué se escribe")
+    return as_workbook([("Catálogo", titles, []), ("Columnas", head, about)], _xlsx_cell)
+
+
 def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
     """Yield a line for each lesson, and one for each parent without children, ordered by name.
 

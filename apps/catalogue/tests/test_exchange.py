@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 from openpyxl import load_workbook
 
+from apps.catalogue.exchange import near_names
 from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
 from apps.catalogue.exchange.columns import COLUMNS
 from apps.catalogue.exchange.diff import diff_catalogue
@@ -23,6 +24,7 @@ from apps.catalogue.services import prices_changed_by
 from apps.catalogue.tests.exchange_helpers import (
     HEAD,
     MICRO,
+    errors_of,
     import_text,
     lines_of,
     snapshot,
@@ -277,3 +279,57 @@ def test_export_has_every_column():
     (item,) = json.loads(write_catalogue("c.json"))
 
     assert set(item) == {column.name for column in COLUMNS}
+
+
+NEAR = [
+    ("Estadística I", "Estadistica I", True),
+    ("Estadística I", "Estadística II", False),
+    ("Historia de la Filosofía", "Historia de Filosofía", True),
+    ("Historia de la Filosofía", "Historia de la Filosofia.", True),
+    ("Historia de la Filosofía", "Historia de la Folisofía", True),
+    ("Derecho Civil", "Derecho Penal", False),
+    ("Arte", "Arta", True),
+    ("Ética", "Óptica", False),
+]
+
+
+@pytest.mark.parametrize(("stored", "new", "is_near"), NEAR)
+def test_import_asks_about_a_name_that_is_nearly_that_of_another_row(stored, new, is_near):
+    import_text(HEAD + MICRO.replace("Microeconomía", stored))
+    diff = diff_catalogue(lines_of(HEAD + MICRO.replace("Microeconomía", new)))
+    assert any(f"¿querías decir «{stored}»?" in line for line in diff.near_names()) is is_near
+
+
+def test_import_compares_new_names_with_each_other_but_not_across_degrees():
+    line = "UAP;Universidad de Prueba;Abierta;{};{};192,00;PEC {};55,00;Activa\n"
+    rows = [("Economía", "Sociología", 1), ("Economía", "Sociologia", 1), ("Arte", "Sociologia", 1)]
+    diff = diff_catalogue(lines_of(HEAD + "".join(line.format(*row) for row in rows)))
+    assert diff.near_names() == [
+        "asignatura UAP › Economía › Sociologia: ¿querías decir «Sociología»?"
+    ]
+
+
+def test_comparison_of_names_ends_at_its_bound(monkeypatch):
+    monkeypatch.setattr(near_names, "MOST_PAIRS", 1)
+    names = near_names.NearNames()
+    for name in ("Sociología", "Psicología"):
+        names.add(1, name)
+    # Two pairs would be compared. Equal letters take no comparison.
+    assert names.near_or_add(1, "Sociologhia") == ""
+    assert names.near_or_add(1, "Sociologia") == "Sociología"
+
+
+@pytest.mark.parametrize(
+    ("cell", "vat"),
+    [("21 %", "general"), ("10", "reduced"), ("0.04", "super_reduced"), ("exenta", "exempt")],
+)
+def test_import_reads_the_vat_of_a_subject(cell, vat):
+    head = HEAD.replace("asignatura;", "asignatura;iva;")
+    import_text(head + MICRO.replace("192,00;", f"{cell};192,00;"))
+    assert Subject.objects.get().vat == vat
+
+
+def test_import_refuses_an_unknown_vat():
+    head = HEAD.replace("asignatura;", "asignatura;iva;")
+    (error,) = errors_of(head + MICRO.replace("192,00;", "7 %;192,00;"))
+    assert "«7 %» no vale aquí: escribe «21 %» o «10 %»" in error

@@ -1,3 +1,4 @@
+import io
 from datetime import timedelta
 from decimal import Decimal
 from unittest.mock import Mock
@@ -11,8 +12,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
+from openpyxl import load_workbook
 
 from apps.catalogue.exchange import uploads, views
+from apps.catalogue.exchange.columns import COLUMNS
 from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.uploads import import_upload, read_upload
 from apps.catalogue.exchange.writing import write_catalogue
@@ -324,3 +327,28 @@ def test_import_that_is_late_can_be_started_again(client, carla):
     assert "Volver a intentarlo" in client.get(page).text
     assert "Importado: c.csv" in client.post(page, sent).text
     assert LogEntry.objects.count() == 1
+
+
+def test_template_is_an_empty_file_that_explains_each_column(client, carla):
+    answer = client.get(f"{IMPORT}plantilla/")
+    book = load_workbook(io.BytesIO(answer.content))
+    catalogue, columns = (list(book[title].values) for title in ("Catálogo", "Columnas"))
+    titles = [column.name for column in COLUMNS if not column.read_only]
+    assert catalogue == [tuple(titles)]
+    assert [row[0] for row in columns[1:]] == titles
+    vat = next(row for row in columns if row[0] == "iva")
+    assert "21 % / 10 % / 4 % / Exenta (enseñanza)" in vat
+
+
+def test_template_needs_the_permissions_of_an_import(client):
+    client.force_login(staff("celia", "view", "add"))
+    assert client.get(f"{IMPORT}plantilla/").status_code == 403
+
+
+def test_preview_asks_about_mistyped_names_and_imports_them_all_the_same(client, carla):
+    make_subject("Microeconomía")
+    mistyped = write_catalogue("c.csv").decode().replace("Microeconomía", "Microecomomía")
+    shown = client.post(IMPORT, file(mistyped), follow=True)
+    assert "¿querías decir «Microeconomía»?" in shown.text
+    client.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}, follow=True)
+    assert Subject.objects.count() == 2

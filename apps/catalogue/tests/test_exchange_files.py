@@ -82,7 +82,7 @@ def test_all_errors_are_reported_at_once_with_line_and_column():
 
     assert errors_of(text) == [
         "Línea 2, columna «precio»: «doce» no es un precio. Escríbelo así: 192,50.",
-        "Línea 3, columna «universidad_estado»: «cerrada» no es un estado: "
+        "Línea 3, columna «universidad_estado»: «cerrada» no vale aquí: "
         "escribe «Abierta» o «Próximamente».",
         "Línea 3, columna «leccion_precio»: «1.234» no es un precio. Escríbelo así: 192,50.",
         "Línea 3, columna «universidad»: No coincide con lo que dice antes de UAP: "

@@ -235,6 +235,9 @@ def new_order(request: HttpRequest) -> HttpResponse:
                 "lines": [
                     (line.name, format_euros(line.list_price_cents)) for line in priced.today.lines
                 ],
+                "discounts": [
+                    (each.name, format_euros(each.amount_cents)) for each in priced.today.discounts
+                ],
                 "today": format_euros(priced.today.total_cents),
                 "total": format_euros(priced.agreed.total_cents),
                 "seen": priced.agreed.total_cents,

@@ -302,13 +302,34 @@ def _payment_rank(payment: Any) -> tuple[bool, bool, bool, float]:
     )
 
 
+def sellable_subjects() -> Q:
+    """The subjects that staff may choose for a new order."""
+    return Q(pk__in=Subject.objects.on_sale().order_by().values("pk"))
+
+
+def sellable_lessons() -> Q:
+    """The lessons that staff may choose for a new order, each on its own."""
+    lessons = Lesson.objects.on_sale().filter(subject__complete_only=False)
+    return Q(pk__in=lessons.order_by().values("pk"))
+
+
 class OrderLine(models.Model):
     """A subject or lesson of an order, with its price and names at the time of the order."""
 
     order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name="pedido")
-    subject = models.ForeignKey(Subject, models.PROTECT, verbose_name="asignatura")
+    subject = models.ForeignKey(
+        Subject,
+        models.PROTECT,
+        limit_choices_to=sellable_subjects,
+        verbose_name="asignatura",
+    )
     lesson = models.ForeignKey(
-        Lesson, models.PROTECT, null=True, blank=True, verbose_name="lección"
+        Lesson,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        limit_choices_to=sellable_lessons,
+        verbose_name="lección",
     )
     name = models.CharField("nombre", max_length=160)
     subject_name = models.CharField("asignatura (nombre)", max_length=160)

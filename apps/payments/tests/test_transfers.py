@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.catalogue.models import Lesson
 from apps.classroom.models import Provisioning
 from apps.core.mail.registry import render_for_staff, render_mail
 from apps.core.models import Mail
@@ -26,6 +27,7 @@ from apps.orders.offer.again import offer_again
 from apps.orders.offer.cart import CheckoutItem
 from apps.payments.audit.run import audit
 from apps.payments.events.reconcile import reconcile
+from apps.pricing.models import Campaign
 from apps.pricing.payment_type import PaymentType
 from tests.helpers.admin import forget_password
 from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, set_terms, whole
@@ -416,3 +418,35 @@ def test_order_that_is_given_away_asks_for_the_password_and_keeps_the_form(
     assert page.context["form"].initial["reason"] == "Compensación"
     client.post(url, {**typed, **step})
     assert Order.objects.get().total_cents == cents
+
+
+def test_preview_names_the_campaign_of_today(client, clerk):
+    client.force_login(clerk)
+    day = timezone.localdate()
+    Campaign.objects.create(
+        name="Semana de la suerte", percent=10, cart=True, prices_include_it=False,
+        first_month=day.month, first_day=day.day, last_month=day.month, last_day=day.day,
+    )  # fmt: skip
+    typed = {
+        **BRUNO, "subjects": [str(make_subject().pk)], "payment_type": "full_payment",
+        "paid_by": "link", "preview": "x",
+    }  # fmt: skip
+    shown = client.post(reverse("admin:orders_order_nuevo"), typed)
+    assert "Semana de la suerte" in shown.text
+
+
+def test_new_order_offers_only_what_is_sold(admin_client):
+    sold = make_subject("Cálculo")
+    make_subject("Cálculo viejo", active=False)
+    undivided = make_subject("Cálculo entero", complete_only=True)
+    expired = make_subject("Cálculo caducado")
+    expired.lessons.filter(title="PEC 1").update(status=Lesson.Status.EXPIRED)
+
+    def offered(field, term):
+        query = {"app_label": "orders", "model_name": "orderline", "field_name": field}
+        answer = admin_client.get(reverse("admin:autocomplete"), {**query, "term": term})
+        return {int(row["id"]) for row in answer.json()["results"]}
+
+    assert offered("subject", "calculo") == {sold.pk, undivided.pk, expired.pk}
+    loose = {*sold.lessons.all(), *expired.lessons.filter(title="PEC 2")}
+    assert offered("lesson", "calculo") == {lesson.pk for lesson in loose}

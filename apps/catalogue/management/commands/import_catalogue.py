@@ -75,6 +75,9 @@ class Command(BaseCommand):
             self.stdout.write(line)
         if more := sum(1 for _ in details):
             self.stdout.write(f"… y {more} más")
+        near = diff.near_names()
+        if near:
+            self.stdout.write("\n".join(["Nombres casi iguales a otros:", *near[:MOST_SHOWN]]))
         self.stdout.write("\n".join([title, *diff.summary()]))
 
 

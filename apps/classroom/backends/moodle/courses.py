@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.backends.base import Item, Problem
@@ -128,7 +129,13 @@ def item_name(item: Item) -> str:
     return f"{subject}: {Lesson.objects.get(pk=item.lesson_id).title}"
 
 
+def without_course() -> Q:
+    """The filter of subjects that have no course entered in the admin, if Moodle is used."""
+    if settings.CLASSROOM != "moodle":
+        return Q(pk__in=())
+    return Q(~Exists(MoodleCourse.objects.filter(subject=OuterRef("pk"), lesson=None)))
+
+
 def count_subjects_without_course() -> int:
     """How many subjects on sale have no course entered in the admin."""
-    courses = MoodleCourse.objects.filter(subject=OuterRef("pk"), lesson=None)
-    return Subject.objects.on_sale().filter(~Exists(courses)).count()
+    return Subject.objects.on_sale().filter(without_course()).count()
