@@ -1,6 +1,5 @@
 """The sample of `deploy/nginx` sheds a crowd, and lets buyers and Stripe in."""
 
-import os
 import re
 import select
 import socket
@@ -20,7 +19,8 @@ from apps.core.web.api import PublicAPIView
 from apps.leads.api import SendPreviewContact
 from apps.payments.api import StripeWebhook
 from tests.helpers.commands import make_certificate
-from tools.dev.processes import end, free_port, is_free, start
+from tests.helpers.nginx import running, running_nginx
+from tools.dev.processes import free_port
 from tools.drill.proxy import SAMPLE, nginx, proxy_command, upstreams
 from tools.stripe_sandbox.testing import wait_until
 
@@ -159,28 +159,6 @@ def shop():
 
 
 @contextmanager
-def running_nginx(folder: Path, *shop_ports: int) -> Iterator[str]:
-    """Run nginx in front of web hosts. Yields its address."""
-    port = free_port()
-    command = proxy_command(folder / "nginx", port, *shop_ports)
-    assert command is not None
-    with running(command, folder, port) as address:
-        yield address
-
-
-@contextmanager
-def running(command: list[str], folder: Path, *ports: int) -> Iterator[str]:
-    """Run nginx until it listens on all ports. Yields the address of the first."""
-    with (folder / "nginx.log").open("w") as log:
-        process = start(command, os.environ, log)
-        try:
-            wait_until(lambda: not any(is_free(port) for port in ports))
-            yield f"http://127.0.0.1:{ports[0]}"
-        finally:
-            end(process)
-
-
-@contextmanager
 def over_http_2(shop: SlowShop, folder: Path) -> Iterator[int]:
     """Run nginx in front of the shop. Yields a port on which it speaks HTTP/2."""
     plain, port = free_port(), free_port()
@@ -194,10 +172,15 @@ def over_http_2(shop: SlowShop, folder: Path) -> Iterator[int]:
         yield port
 
 
-def children_of_nginx(folder: Path) -> list[int]:
-    """The ids of nginx's worker processes."""
+def workers_of_nginx(folder: Path) -> list[int]:
+    """The ids of nginx's worker processes. Those of its cache are left out."""
     main = (folder / "nginx" / "nginx.pid").read_text().strip()
-    return list(map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split()))
+    children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+    return [
+        int(each)
+        for each in children
+        if "worker process" in Path(f"/proc/{each}/cmdline").read_text()
+    ]
 
 
 def memory_kb(process: int) -> int:
@@ -330,6 +313,7 @@ def test_nginx_of_compose_passes_on_the_scheme_of_the_proxy_before_it(shop, tmp_
         ("/etc/nginx/academia", str(SAMPLE.parent)),
         ("listen 8080", f"listen 127.0.0.1:{port}"),
         ("/dev/stdout", str(tmp_path / "access.log")),
+        ("/var/cache/nginx/academia", str(tmp_path / "kept")),
     ):
         compose = compose.replace(inside, outside)
     configuration.write_text(f"{beginning}\n{compose}\n}}")
@@ -355,6 +339,7 @@ def test_site_answers_on_both_families_under_one_name(shop, tmp_path, address):
         (f"include {folder}/academia-upstreams.conf;", upstreams(shop.server_address[1])),
         (folder, str(SAMPLE.parent)),
         ("/etc/letsencrypt/live/academia.example", str(tmp_path)),
+        ("/var/lib/nginx/academia", str(tmp_path / "kept")),
         ("syslog:server=unix:/dev/log,tag=academia,nohostname", str(tmp_path / "access.log")),
         *(
             (f"listen {family}{inside}", f"listen {host}:{outside}")
@@ -487,7 +472,8 @@ def test_files_that_a_visitor_does_not_read_take_little_memory(shop, tmp_path):
     """Over HTTP/2 one visitor can have 256 under way, each of up to half a megabyte."""
     most, streams, each_kb = 256, 32, 128
     with over_http_2(shop, tmp_path) as port:
-        [worker] = children_of_nginx(tmp_path)
+        wait_until(lambda: workers_of_nginx(tmp_path) != [])
+        [worker] = workers_of_nginx(tmp_path)
         before = memory_kb(worker)
         with ExitStack() as stack:
             for _ in range(most // streams):

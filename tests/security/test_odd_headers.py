@@ -112,3 +112,20 @@ def test_web_server_takes_no_prefix_from_a_header():
     config.set("forwarder_headers", gunicorn_conf.forwarder_headers)
 
     assert config.forwarder_headers == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/no-existe", "/api/me", "/healthz"])
+@pytest.mark.usefixtures("kept")
+def test_head_has_the_header_of_the_page_and_no_body_for_gunicorn_to_warn_about(path):
+    headers = {}
+    for method in ("GET", "HEAD"):
+        environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "HTTP_HOST": "testserver"}
+        setup_testing_defaults(environ)
+        answer = Handler()(environ, lambda status, sent, m=method: headers.update({m: dict(sent)}))
+        body = b"".join(answer)
+        answer.close()
+        assert (body == b"") is (method == "HEAD")
+
+    lengths = {method: sent.get("Content-Length") for method, sent in headers.items()}
+    assert lengths["GET"] == lengths["HEAD"]

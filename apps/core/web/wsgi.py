@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.core.handlers.wsgi import WSGIHandler
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 
 # "name*=charset'language'value" (RFC 2231): Python's parsers raise errors for odd character sets.
 _EXTENDED = re.compile(r"\*[\d*]*\s*=")
@@ -36,6 +36,9 @@ class Handler(WSGIHandler):
         response = super().__call__(environ, start_response)
         if environ.get("CONTENT_LENGTH", "") not in ("", "0"):
             _read_to_end(environ)
+        if environ["REQUEST_METHOD"] == "HEAD" and isinstance(response, HttpResponse):
+            # gunicorn would drop the body, and log a warning for each request.
+            response.content = b""
         return response
 
 
