@@ -41,7 +41,7 @@ from apps.backoffice.accounts.switches import (
 from apps.backoffice.models import Authenticator
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
 from apps.core.staff.admin_conflicts import GuardsChanges
-from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import AsksPasswordToChange, fresh_password_required
 
 if TYPE_CHECKING:
     _GroupAdmin = auth_admin.GroupAdmin
@@ -63,16 +63,12 @@ def _editor(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class _PowersAdmin(GuardsChanges, AcademyModelAdmin):
+class _PowersAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
     """Offers only the permissions and groups that the editor may give away.
 
     Its forms need a fresh password: with a stolen cookie a thief could set a password of their own
     here, and then confirm refunds and exports with it.
     """
-
-    @method_decorator(fresh_password_required)
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().changeform_view(request, *args, **kwargs)
 
     def formfield_for_manytomany(
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any

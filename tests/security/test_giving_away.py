@@ -11,6 +11,7 @@ from itertools import count
 from uuid import uuid4
 
 import pytest
+import time_machine
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
@@ -292,6 +293,10 @@ def exchange_a_line(client, clerk, subject, discount_cents=0):
     """Exchange a line that was paid with 182.40 € for this subject."""
     order = order_by_staff(client, "0")
     mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    return exchange_line_of(order, clerk, subject, discount_cents)
+
+
+def exchange_line_of(order, clerk, subject, discount_cents=0):
     order.refresh_from_db()
     wanted = ExchangeRequest(
         order.lines.get(), CheckoutItem(subject.pk), "link", discount_cents, "Cliente", uuid4()
@@ -310,6 +315,23 @@ def rest_of_an_exchange(client, clerk, too_much):
     """What the new order does not need goes back: 51.30 €, or 49.40 €."""
     exchange_a_line(client, clerk, make_subject(price="138.00" if too_much else "140.00"))
     return Refund.objects.filter(credited_to=None).exists()
+
+
+def chain_of_exchanges(client, clerk, too_much):
+    """The same money pays one course, then a second one, then a third one."""
+    new = exchange_a_line(client, clerk, make_subject("Historia"))
+    if too_much:
+        new = exchange_line_of(new, clerk, make_subject("Lengua"))
+    return new.by_staff.exchanged_at is not None
+
+
+def exchange_of_a_course_that_was_used(client, clerk, too_much):
+    order = order_by_staff(client, "0")
+    bought_at = timezone.now() - timedelta(days=15 if too_much else 13)
+    with time_machine.travel(bought_at):
+        mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    new = exchange_line_of(order, clerk, make_subject("Historia"))
+    return new.by_staff.exchanged_at is not None
 
 
 def give_access(days):
@@ -358,7 +380,7 @@ WAYS = [
     codes_from_the_inbox, campaign, price_of_a_subject, price_of_a_lesson,
     price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
     prices_of_a_file, refunds, transfers, discount_of_an_exchange, rest_of_an_exchange,
-    extended_access, extended_again, many_extensions,
+    chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access, extended_again, many_extensions,
 ]  # fmt: skip
 
 
@@ -383,6 +405,42 @@ def test_change_of_the_terms_of_sale_asks_for_the_password(client, clerk):
     forget_password(client)
     assert "clave" in client.post(page, form)["Location"]
     assert not Terms.objects.exists()
+
+
+@pytest.mark.parametrize("model", [Group, StaffLimit])
+def test_deleting_groups_and_limits_asks_for_the_password_in_the_list_too(client, clerk, model):
+    """A group without limits of its own has those of a new shop, which may be higher."""
+    row = StaffLimit.objects.get() if model is StaffLimit else Group.objects.create(name="Verano")
+    chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
+    for page, sent in (
+        (admin_url(model, "delete", row.pk), {"post": "yes"}),
+        (admin_url(model, "changelist"), chosen),
+    ):
+        forget_password(client)
+        assert "clave" in client.post(page, sent)["Location"]
+        assert model.objects.filter(pk=row.pk).exists()
+    client.force_login(clerk)
+    client.post(admin_url(model, "changelist"), chosen)
+    assert not model.objects.filter(pk=row.pk).exists()
+
+
+def test_approval_asks_for_the_password_and_is_no_act_of_the_clerk_or_the_buyer(client, clerk):
+    order = order_by_staff(client, "100")
+    approve = reverse("admin:orders_order_aprobar", args=[order.pk])
+    owner = User.objects.create_superuser("olga", email=BRUNO["email"].upper())
+    # The clerk who made it becomes a superuser.
+    User.objects.filter(pk=clerk.pk).update(is_superuser=True)
+    for user in (clerk, owner):
+        client.force_login(user)
+        client.post(approve)
+        order.by_staff.refresh_from_db()
+        assert order.by_staff.awaits_approval
+
+    client.force_login(User.objects.create_superuser("diego"))
+    forget_password(client)
+    assert "clave" in client.post(approve)["Location"]
+    order.by_staff.refresh_from_db()
+    assert order.by_staff.awaits_approval
 
 
 # The numbers in forms that lower what somebody pays or raise what somebody gets: a way above bounds

@@ -16,6 +16,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -104,6 +105,34 @@ def fresh_password_required(
 def password_required_for(act: RepeatedAct) -> Callable[..., Any]:
     """The decorator `fresh_password_required` for an act that is done all day."""
     return partial(fresh_password_required, act=act)
+
+
+class AsksPasswordToChange(_ModelAdmin):
+    """Mixin of an admin page whose forms and deletions, also by the list, need a fresh password."""
+
+    @method_decorator(fresh_password_required)
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().changeform_view(request, *args, **kwargs)
+
+    @method_decorator(fresh_password_required)
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().delete_view(request, *args, **kwargs)
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        actions: Any = super().get_actions(request)
+        if "delete_selected" in actions:
+            delete, *names = actions["delete_selected"]
+            actions["delete_selected"] = (_after_password(delete), *names)
+        return actions
+
+
+def _after_password(action: Callable[..., Any]) -> Callable[..., Any]:
+    """The action of a list, which then needs a fresh password."""
+
+    def asked(page: Any, request: HttpRequest, rows: Any) -> Any:
+        return fresh_password_required(lambda request: action(page, request, rows))(request)
+
+    return asked
 
 
 class _RefusesChanges(_ModelForm):

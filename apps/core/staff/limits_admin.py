@@ -1,15 +1,11 @@
 """The limits of staff in the admin."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.utils.decorators import method_decorator
 
 from apps.core.models import StaffLimit
 from apps.core.staff.admin_base import AcademyModelAdmin
 from apps.core.staff.admin_conflicts import GuardsChanges
-from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import AsksPasswordToChange
 
 EFFECT = (
     "Vale para cada persona del grupo; quien está en varios tiene lo más alto. Un grupo sin fila "
@@ -23,7 +19,7 @@ EFFECT = (
 
 
 @admin.register(StaffLimit)
-class StaffLimitAdmin(GuardsChanges, AcademyModelAdmin):
+class StaffLimitAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
     """Limits decide what money staff can give away, so each change asks for the password."""
 
     list_display = (
@@ -51,11 +47,3 @@ class StaffLimitAdmin(GuardsChanges, AcademyModelAdmin):
             },
         ),
     )
-
-    @method_decorator(fresh_password_required)
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().changeform_view(request, *args, **kwargs)
-
-    @method_decorator(fresh_password_required)
-    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().delete_view(request, *args, **kwargs)

@@ -110,7 +110,7 @@ BUTTONS: tuple[tuple[str, str, Work, str], ...] = (
     ("nota", "orders.add_ordernote", _add_note, "Nota"),
     ("nota-hecha", "orders.change_ordernote", _tick_off, "Nota hecha"),
 )
-ASK_PASSWORD = ("cambiar-correo",)
+ASK_PASSWORD = ("cambiar-correo", "aprobar")
 
 
 def button_urls() -> list[URLPattern]:

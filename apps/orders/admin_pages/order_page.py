@@ -11,6 +11,7 @@ from apps.core.money import format_euros
 from apps.orders.admin_pages.buttons import EmailForm, NoteForm
 from apps.orders.admin_pages.order_head import Head, head_of
 from apps.orders.admin_pages.timeline import timeline
+from apps.orders.by_staff.create import may_approve
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Gift, Instalment, Order, Refund, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
@@ -67,9 +68,7 @@ def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
         and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
         and not by_staff.awaits_approval
         and order.status in UNPAID,
-        "approve": by_staff is not None
-        and to_approve
-        and (user.is_superuser or by_staff.user_id != user.pk),
+        "approve": by_staff is not None and to_approve and may_approve(by_staff, user),
         **_changes_of_staff_order(order, by_staff),
         "change_email": order.student.erased_at is None,
     }

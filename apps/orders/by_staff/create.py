@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from apps.core.errors import Invalid
+from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.limits import OverLimit, give_discount
@@ -49,6 +50,13 @@ class OrderRequest:
     # The line that is exchanged for the order, and how much of what was paid for it pays this one.
     exchanged_line: OrderLine | None = None
     credit_cents: int = 0
+    # Whether that counts as a discount, too (`refunds.exchanges.gives_away_credit`).
+    gives_credit: bool = False
+
+    @property
+    def given_cents(self) -> int:
+        """What counts towards the clerk's limit of discounts."""
+        return self.discount_cents + (self.credit_cents if self.gives_credit else 0)
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ def price_request(request: OrderRequest) -> PricedRequest:
 def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     """Create the order and mail its buyer how to pay. A repeated form returns the same order.
 
-    `seen_cents` is the total that the clerk has confirmed. If its discount is above the clerk's
+    `seen_cents` is the total that the clerk has confirmed. If what it gives away is above the clerk's
     limits, the order waits for approval, and its buyer gets no mail yet. Raises OrderRefused and
     Unavailable.
     """
@@ -130,7 +138,7 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
         reason=request.reason.strip(),
         user=user,
         actor=actor,
-        awaits_approval=not _is_within_limits(order, priced, request.discount_cents, user),
+        awaits_approval=not _is_within_limits(order, priced, request.given_cents, user),
         exchanged_line=request.exchanged_line,
         credit=to_euros(request.credit_cents),
     )
@@ -158,11 +166,11 @@ def _have_paid(order: Order, row: StaffOrder) -> None:
     order.refresh_from_db()
 
 
-def _is_within_limits(order: Order, priced: PricedRequest, discount_cents: int, user: Any) -> bool:
-    """Whether the clerk may give this discount alone. If so, it counts towards their day."""
+def _is_within_limits(order: Order, priced: PricedRequest, given_cents: int, user: Any) -> bool:
+    """Whether the clerk may give this away alone. If so, it counts towards their day."""
     full_cents = priced.today.total_cents
     try:
-        give_discount(user, full_cents=full_cents, discount_cents=discount_cents, what=str(order))
+        give_discount(user, full_cents=full_cents, discount_cents=given_cents, what=str(order))
     except OverLimit:
         return False
     return True
@@ -170,22 +178,29 @@ def _is_within_limits(order: Order, priced: PricedRequest, discount_cents: int, 
 
 @transaction.atomic
 def approve_order(order_id: int, *, user: Any) -> str:
-    """Approve an order's discount and mail its buyer. Returns a Spanish sentence for staff.
+    """Approve what an order gives away, and mail its buyer. Returns a Spanish sentence for staff.
 
-    The clerk who made the order can't approve it. Raises OrderRefused.
+    Neither the clerk who made the order nor its buyer can approve it. Raises OrderRefused.
     """
     order = locked_order(order_id)
     row = StaffOrder.objects.select_for_update(no_key=True).filter(order=order).first()
     if row is None or not row.awaits_approval or not order.is_open:
         raise OrderRefused("Este pedido no espera ninguna aprobación.")
-    if row.user_id == user.pk and not user.is_superuser:
-        raise OrderRefused("Lo has pedido tú: lo tiene que aprobar otra persona.")
+    if not may_approve(row, user):
+        raise OrderRefused("Lo has pedido tú, o es para ti: lo tiene que aprobar otra persona.")
     row.awaits_approval, row.approved_by = False, user.get_username()
     row.save(update_fields=["awaits_approval", "approved_by"])
-    reason = f"Descuento de {format_euros(to_cents(row.discount))} aprobado"
+    discount = f"Descuento de {format_euros(to_cents(row.discount))} aprobado"
+    reason = discount if row.discount else "Cambio aprobado"
     note(order, kind=EventKind.MADE_BY_STAFF, actor=user.get_username(), reason=reason)
     _have_paid(order, row)
     return f"{reason}. {order.email} recibe un correo."
+
+
+def may_approve(row: StaffOrder, user: Any) -> bool:
+    """Whether the user is neither the clerk who made the order nor its buyer."""
+    is_buyer = email_identity(row.order.email) == email_identity(user.email)
+    return row.user_id != user.pk and not is_buyer
 
 
 def mail_buyer(order: Order, *, again: str = "") -> None:
@@ -200,12 +215,12 @@ def mail_buyer(order: Order, *, again: str = "") -> None:
 
 def _agreement(row: StaffOrder, request: OrderRequest) -> str:
     how = f"Se paga con: {row.get_paid_by_display().lower()}"
+    waits = " (espera aprobación)" if row.awaits_approval else ""
     if row.exchanged_line is not None:
         line, credit = row.exchanged_line, format_euros(request.credit_cents)
         how = f"A cambio de «{line}» (pedido {line.order_id}), que paga {credit}. {how}"
         if not request.discount_cents:
-            return f"{how}. Motivo: {row.reason}"
+            return f"{how}. Motivo: {row.reason}{waits}"
     if not request.discount_cents:
         return how
-    waits = " (espera aprobación)" if row.awaits_approval else ""
     return f"{how}. Descuento de {format_euros(request.discount_cents)}{waits}: {row.reason}"

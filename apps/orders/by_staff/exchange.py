@@ -22,7 +22,7 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.offer.cart import CheckoutItem
-from apps.orders.refunds.exchanges import left_of
+from apps.orders.refunds.exchanges import gives_away_credit, left_of
 from apps.orders.refunds.request import check_daily_limit
 from apps.pricing.payment_type import PaymentType
 
@@ -44,12 +44,14 @@ class PricedExchange:
     """What an exchange costs now, in cents.
 
     `left` was paid for the line, `price` is that of the new order, `credit` the part of `left` that
-    pays it. The buyer pays `due`, or gets `back` what the new order does not need.
+    pays it. The buyer pays `due`, or gets `back` what the new order does not need. `gives_credit`
+    means that the credit counts as a discount.
     """
 
     left: int
     price: int
     priced: PricedRequest
+    gives_credit: bool
 
     @property
     def credit(self) -> int:
@@ -88,14 +90,20 @@ def _priced(request: ExchangeRequest) -> tuple[OrderRequest, PricedExchange]:
         raise OrderRefused(
             f"Se puede rebajar, como mucho, la diferencia que hay que pagar: {format_euros(most)}."
         )
-    exchange = PricedExchange(left, price, priced)
+    exchange = PricedExchange(left, price, priced, gives_away_credit(line))
     if request.paid_by == StaffOrder.PaidBy.LINK and 0 < exchange.due < CARD_MINIMUM_CENTS:
         raise OrderRefused(
             f"Quedan por pagar {format_euros(exchange.due)}, y menos de "
             f"{format_euros(CARD_MINIMUM_CENTS)} no se cobran con tarjeta: rebaja la diferencia o "
             "pide una transferencia."
         )
-    return replace(whole, credit_cents=exchange.credit, exchanged_line=line), exchange
+    wanted = replace(
+        whole,
+        credit_cents=exchange.credit,
+        exchanged_line=line,
+        gives_credit=exchange.gives_credit,
+    )
+    return wanted, exchange
 
 
 def _order_request(request: ExchangeRequest) -> OrderRequest:
@@ -121,7 +129,7 @@ def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any)
     """Exchange a line for a new order. A repeated form returns the same order.
 
     If nothing is left to pay, this carries the exchange out; otherwise its buyer is mailed how to
-    pay, and the payment does. A discount above the clerk's limits waits for approval. `seen` has
+    pay, and the payment does. What is given away above the clerk's limits waits for approval. `seen` has
     the two amounts that the clerk has confirmed: what was paid for the line, and the new price. The
     clerk's row is locked first, then the order of the line, as for a refund. Raises OrderRefused,
     RefundRefused, also above the clerk's daily limit, and Unavailable.

@@ -5,6 +5,8 @@ for the line pays it: the line is refunded without money, and the new order gets
 kind `credit`. The rules are in docs/rules.md, "Exchanges".
 """
 
+from datetime import timedelta
+
 from django.utils import timezone
 
 from apps.core.money import format_euros, to_cents, to_euros
@@ -20,6 +22,8 @@ from apps.orders.refunds.effects import RefundRequest, apply_refund_effects, end
 from apps.orders.refunds.request import RefundRefused, split_over_payments
 from apps.pricing.rules import QUOTE_NAME
 
+# Until then a course may be the wrong one. Later it has been used.
+FREE_FOR = timedelta(days=14)
 EXCHANGEABLE = (Order.Status.PAID, Order.Status.PARTIALLY_REFUNDED)
 
 
@@ -45,6 +49,18 @@ def left_of(line: OrderLine) -> int:
     else:
         raise RefundRefused("Por esta línea no se pagó nada, o ya está devuelto.")
     return row.left
+
+
+def gives_away_credit(line: OrderLine) -> bool:
+    """Whether an exchange of the line counts as a discount, with all that was paid for it.
+
+    It does if the course was bought more than 14 days ago, or is itself one that was exchanged:
+    otherwise a student could study one course after another for the price of one.
+    """
+    order = line.order
+    row: StaffOrder | None = getattr(order, "by_staff", None)
+    is_second = row is not None and row.exchanged_line_id is not None
+    return is_second or order.paid_at is None or timezone.now() - order.paid_at > FREE_FOR
 
 
 def may_exchange(order: Order) -> bool:

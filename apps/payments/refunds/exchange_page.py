@@ -204,7 +204,7 @@ def _outcome(new: Order) -> str:
     if new.by_staff.exchanged_at is not None:
         return "Cambio hecho: el acceso nuevo se está abriendo y el anterior se cierra."
     if new.by_staff.awaits_approval:
-        return "El cambio espera a que otra persona apruebe la rebaja."
+        return "El cambio espera a que otra persona lo apruebe."
     return "El alumno recibe un correo para pagar la diferencia. El cambio se hace cuando la pague."
 
 
@@ -229,12 +229,20 @@ def _preview(
 def _over_limit(
     request: HttpRequest, wanted: ExchangeRequest, exchange: PricedExchange
 ) -> list[str]:
+    """What counts as a discount, and whether it waits for a second person."""
     full_cents = exchange.priced.today.total_cents
+    given_cents = wanted.discount_cents + (exchange.credit if exchange.gives_credit else 0)
+    why = (
+        "Se compró hace más de 14 días, o ya vino de un cambio: lo pagado por ello cuenta como un "
+        "descuento. "
+        if exchange.gives_credit
+        else ""
+    )
     try:
-        check_discount(request.user, full_cents=full_cents, discount_cents=wanted.discount_cents)
+        check_discount(request.user, full_cents=full_cents, discount_cents=given_cents)
     except OverLimit as refusal:
-        return [f"{refusal.message} El cambio espera a que otra persona lo apruebe."]
-    return []
+        return [f"{why}{refusal.message} El cambio espera a que otra persona lo apruebe."]
+    return [why.strip()] if why else []
 
 
 def _effects(wanted: ExchangeRequest, exchange: PricedExchange) -> list[str]:

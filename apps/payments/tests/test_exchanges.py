@@ -1,6 +1,7 @@
 """Exchanges of a bought course for another: money, access, invoices, limits, and each done once."""
 
 from datetime import timedelta
+from decimal import Decimal
 from itertools import count
 from uuid import uuid4
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.errors import AcademyError
-from apps.core.models import Mail, SiteSettings, StaffLimit
+from apps.core.models import Mail, SiteSettings, StaffDiscount, StaffLimit
 from apps.core.money import to_cents
 from apps.invoices.issue import bring_up_to_date
 from apps.invoices.models import BillingDetails, Invoice
@@ -312,6 +313,58 @@ def test_limits_of_staff_hold_for_an_exchange(api, sandbox, work, clerk):
     new.refresh_from_db()
     assert (new.status, payments(new)) == ("paid", [("credit", 182_40)])
     assert open_subjects() == ["Cálculo"]
+
+
+def test_second_exchange_of_the_same_money_waits_for_another_person(api, sandbox, work, clerk):
+    order = buy(api, sandbox)
+    user = limited()
+    first = exchange(wanted(order, make_subject("Historia", "192.00")), user)
+    assert first.status == "paid"
+    assert not StaffDiscount.objects.exists()
+
+    second = exchange(wanted(first, make_subject("Lengua", "192.00")), user)
+    work()
+
+    assert (second.status, second.by_staff.awaits_approval) == ("cart", True)
+    assert open_subjects() == ["Historia"]
+    with pytest.raises(OrderRefused, match="otra persona"):
+        approve_order(second.pk, user=user)
+    assert approve_order(second.pk, user=clerk).startswith("Cambio aprobado.")
+    work()
+    assert open_subjects() == ["Lengua"]
+
+
+def test_late_exchange_within_the_limit_counts_as_a_discount(api, sandbox, work, clerk):
+    order = buy(api, sandbox)
+    user = limited(discount_a_day=200, discount_percent=100)
+    history, language = make_subject("Historia", "192.00"), make_subject("Lengua", "192.00")
+
+    with time_machine.travel(timezone.now() + timedelta(days=15)):
+        new = exchange(wanted(order, history), user)
+        assert not new.by_staff.awaits_approval
+        assert StaffDiscount.objects.get().amount == Decimal("182.40")
+        # Nothing is left of the day.
+        assert exchange(wanted(new, language), user).by_staff.awaits_approval
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_approvals_at_the_same_moment_carry_the_exchange_out_once(api, sandbox, work, clerk):
+    first = exchange(wanted(buy(api, sandbox), make_subject("Historia", "192.00")), limited())
+    user = User.objects.get(username="marta")
+    second = exchange(wanted(first, make_subject("Lengua", "192.00")), user)
+
+    def approve():
+        try:
+            return approve_order(second.pk, user=clerk)
+        except OrderRefused:
+            return ""
+
+    answers = in_parallel(approve, times=3)
+
+    assert sum(bool(answer) for answer in answers) == 1
+    assert payments(second) == [("credit", 182_40)]
+    assert refunds(first) == [("credited", 182_40)]
 
 
 def test_new_order_is_invoiced_to_whom_the_line_was_invoiced(api, sandbox, work, clerk):
