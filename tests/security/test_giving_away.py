@@ -71,12 +71,12 @@ def form_of(client, url):
     }
 
 
-def order_by_staff(client, discount, subject=None):
+def order_by_staff(client, discount, subject=None, **more):
     subject = subject or make_subject(f"Asignatura {next(_numbers)}")
     new = reverse("admin:orders_order_nuevo")
     typed = {
         **BRUNO, "subjects": [subject.pk], "payment_type": "full_payment", "paid_by": "transfer",
-        "discount": discount, "reason": "Cliente",
+        "discount": discount, "reason": "Cliente", **more,
     }  # fmt: skip
     shown = client.post(new, {**typed, "preview": "x"})
     hidden = {name: shown.context[name] for name in ("form_key", "seen")}
@@ -280,6 +280,19 @@ def refunds(client, clerk, too_much):
     return Refund.objects.count() == 2
 
 
+def forgiven_instalments(client, clerk, too_much):
+    """A refund of 1 € that ends a plan of 90.00 € leaves the access, and 60.00 € unpaid."""
+    StaffLimit.objects.update(refund_a_day=60 if too_much else 61)
+    order = order_by_staff(
+        client, "0", make_subject(price="90.00"), paid_by="link", payment_type="installment"
+    )
+    first = ConfirmedPayment("pi_1", 30_00, payment_method="pm_1")
+    mark_paid(order_id=order.pk, payment=first, actor="Stripe")
+    request = RefundRequest(1_00, "Cliente", cancels_plan=True)
+    request_refund(order_id=order.pk, request=request, batch="b", user=clerk, seen_cents=30_00)
+    return True
+
+
 def transfers(client, clerk, too_much):
     """A transfer that never arrived gives an order away."""
     for number, amount in enumerate((182_40, 18_00 if too_much else 17_60)):
@@ -379,7 +392,7 @@ WAYS = [
     many_codes, change_of_a_code, code_switched_on, deleted_code, batch_of_codes,
     codes_from_the_inbox, campaign, price_of_a_subject, price_of_a_lesson,
     price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
-    prices_of_a_file, refunds, transfers, discount_of_an_exchange, rest_of_an_exchange,
+    prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange, rest_of_an_exchange,
     chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access, extended_again, many_extensions,
 ]  # fmt: skip
 

@@ -49,6 +49,11 @@ class Refund(models.Model):
         OrderLine, related_name="refunds", blank=True, verbose_name="líneas"
     )
     cancels_plan = models.BooleanField("anula los plazos que quedan", default=False)
+    # What was still to be paid for lines whose access stays, if the plan was canceled. It counts
+    # towards the clerk's day. The first part of a batch has it.
+    forgiven = models.DecimalField(
+        "plazos perdonados (€)", **PRICE, default=0, db_default=0, editable=False
+    )
     # Whether the clerk confirmed a refund of everything that was charged, which ends the order.
     ends_order = models.BooleanField(
         "devuelve todo lo cobrado", default=False, db_default=False, editable=False

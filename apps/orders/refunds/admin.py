@@ -69,6 +69,7 @@ class RefundAdmin(_OfPaymentAdmin):
         "reason",
         "lines",
         "cancels_plan",
+        "forgiven",
         "actor",
         "reference",
         "problem",

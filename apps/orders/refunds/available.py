@@ -5,7 +5,7 @@ The rules are in docs/rules.md, "Refunds and disputes".
 
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import F, Sum
 
 from apps.core.dates import today
 from apps.core.money import to_cents
@@ -47,11 +47,11 @@ def refundable_cents(order: Order) -> int:
 
 
 def left_today_cents(user: Any) -> int:
-    """How many cents this clerk may still refund today."""
-    requested = (
+    """How many cents this clerk may still refund today. Forgiven instalments count."""
+    given = (
         Refund.objects.filter(user=user, created_at__date=today())
         # A rejected refund has moved no money.
         .exclude(status=Refund.Status.FAILED, reference="")
-        .aggregate(sum=Sum("amount"))["sum"]
+        .aggregate(sum=Sum(F("amount") + F("forgiven")))["sum"]
     )
-    return max(0, limits_of(user).refund_cents - cents_of(requested))
+    return max(0, limits_of(user).refund_cents - cents_of(given))

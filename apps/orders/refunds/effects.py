@@ -16,11 +16,17 @@ from apps.orders.gifts.change import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import Balance, balance_of
 from apps.orders.ledger.history import flag, note
-from apps.orders.ledger.lines import lines_left
+from apps.orders.ledger.lines import lines_left, shares_of
 from apps.orders.ledger.plan_end import refund_late_payments
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Gift, Order, OrderLine, Refund
-from apps.orders.models.statuses import PLAN_RUNNING, SOLD, EventKind, OrderStatus
+from apps.orders.models.statuses import (
+    INSTALMENT_SETTLED,
+    PLAN_RUNNING,
+    SOLD,
+    EventKind,
+    OrderStatus,
+)
 from apps.orders.plan.schedule import cancel_plan
 from apps.orders.rewards.service import cancel_reward, move_reward
 
@@ -50,6 +56,21 @@ def ends_plan(order: Order, request: RefundRequest, after: Balance) -> bool:
     """Whether the refund cancels the remaining instalments. `after` is the balance afterwards."""
     confirmed = request.cancels_plan or request.ends_order
     return order.status in SOLD and (after.is_whole or confirmed)
+
+
+def forgiven_cents(order: Order, request: RefundRequest, after: Balance) -> int:
+    """What the refund forgives: the unpaid instalments of the lines whose access stays.
+
+    Other lines lose their access, and with it nothing is given away.
+    """
+    if after.is_whole or not ends_plan(order, request, after):
+        return 0
+    unpaid = order.instalments.exclude(status__in=INSTALMENT_SETTLED)
+    cents = sum(row.amount_cents for row in unpaid)
+    lines = list(order.lines.all())
+    kept = {line.pk for line in lines_left(order)} - request.line_ids
+    shares = zip(lines, shares_of(lines, cents), strict=True)
+    return sum(share for line, share in shares if line.pk in kept)
 
 
 def loses_reward(order: Order, after: Balance, line_ids: frozenset[int]) -> bool:

@@ -11,6 +11,7 @@ from apps.orders.plan.schedule import preview_cancellation
 from apps.orders.refunds.effects import (
     RefundRequest,
     ends_plan,
+    forgiven_cents,
     lines_kept_open,
     loses_reward,
 )
@@ -43,6 +44,11 @@ def _consequences(order: Order, request: RefundRequest) -> Iterator[str]:
     after = balance_of(order).less(request.amount_cents)
     yield from _order_and_access(order, request, after)
     yield from preview_cancellation(order, ends=ends_plan(order, request, after))
+    if forgiven := forgiven_cents(order, request, after):
+        yield (
+            f"Se perdonan {format_euros(forgiven)} de plazos, porque el acceso sigue abierto: "
+            "cuentan en lo que puedes devolver hoy."
+        )
     yield from _reward(order, is_lost=loses_reward(order, after, request.line_ids))
     if order.promo_code is not None and keeps_promo_use(order):
         code = order.promo_code.code

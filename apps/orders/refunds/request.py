@@ -23,7 +23,13 @@ from apps.orders.refunds.available import (
     refundable_cents,
     refundable_payments,
 )
-from apps.orders.refunds.effects import RefundRequest, apply_refund_effects, ends_order, ends_plan
+from apps.orders.refunds.effects import (
+    RefundRequest,
+    apply_refund_effects,
+    ends_order,
+    ends_plan,
+    forgiven_cents,
+)
 from apps.orders.refunds.record import fail_refund
 
 
@@ -135,24 +141,35 @@ def request_refund(
     parts = split_over_payments(order, request)
     if refundable_cents(order) != seen_cents:
         raise OutOfDate
-    check_daily_limit(user, request.amount_cents)
+    forgiven = forgiven_cents(order, request, balance_of(order).less(request.amount_cents))
+    check_daily_limit(user, request.amount_cents, forgiven_cents=forgiven)
     ids = _write(order, request, parts, batch=batch, user=user)
-    amount = format_euros(request.amount_cents)
+    if forgiven:
+        Refund.objects.filter(pk=ids[0]).update(forgiven=to_euros(forgiven))
+    what = f"Devolución de {format_euros(request.amount_cents)} pedida"
+    if forgiven:
+        what += f", que perdona {format_euros(forgiven)} de plazos"
     note(
         order,
         kind=EventKind.REFUND_REQUESTED,
         actor=user.get_username(),
-        reason=f"Devolución de {amount} pedida: {request.reason}",
+        reason=f"{what}: {request.reason}",
     )
     return ids
 
 
-def check_daily_limit(user: Any, cents: int) -> None:
-    """Raise RefundRefused if the clerk may not give so much back today."""
+def check_daily_limit(user: Any, cents: int, *, forgiven_cents: int = 0) -> None:
+    """Raise RefundRefused if the clerk may not give so much back, and forgive so much, today."""
     left = left_today_cents(user)
-    if cents > left:
+    if cents + forgiven_cents > left:
+        forgiven = (
+            f" Los {format_euros(forgiven_cents)} de plazos que perdonas también cuentan."
+            if forgiven_cents
+            else ""
+        )
         raise RefundRefused(
             f"Pasa de lo que puedes devolver en un día: hoy te quedan {format_euros(left)}."
+            f"{forgiven}"
         )
 
 

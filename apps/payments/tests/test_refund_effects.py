@@ -1,17 +1,23 @@
 """What a refund does to the order's instalments and to the friend's reward."""
 
+from decimal import Decimal
+
 import pytest
 import time_machine
+from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
 from apps.classroom.models import Enrolment
-from apps.core.models import Mail
-from apps.orders.models import ReferralReward
+from apps.core.models import Mail, StaffLimit
+from apps.orders.models import Order, ReferralReward
+from apps.orders.models.statuses import EventKind
+from apps.orders.refunds.available import left_today_cents
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.preview import preview
+from apps.orders.refunds.request import RefundRefused
 from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import PromoCode
-from tests.helpers.factories import ANA, make_subject
+from tests.helpers.factories import ANA, checkout_body, make_subject, whole
 from tests.helpers.plans import buy_in_instalments, charge_on, day, link_of
 from tests.helpers.refunds import buy, refund, refunded_at_provider
 
@@ -76,6 +82,45 @@ def test_partial_refund_can_cancel_the_remaining_instalments(api, sandbox, clerk
     assert (shown["next_amount"], shown["rest_amount"]) == (0, 0)
     status, _ = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
     assert status == 409
+
+
+def test_forgiven_instalments_count_towards_the_day_of_the_clerk(api, sandbox):
+    plan = buy_in_instalments(api, sandbox)
+    marta = User.objects.create_user("marta", is_staff=True)
+    group = Group.objects.create(name="Contabilidad")
+    StaffLimit.objects.create(group=group, refund_a_day=71)
+    marta.groups.add(group)
+    with time_machine.travel(day(1), tick=False):
+        assert "Se perdonan 66,66 € de plazos" in text(plan, amount_cents=500, cancels_plan=True)
+        with pytest.raises(RefundRefused, match="66,66"):
+            refund(plan, marta, 500, cancels_plan=True)
+        # A part leaves the plan running, and the whole ends the access: neither forgives anything.
+        assert "perdonan" not in text(plan, amount_cents=500)
+        assert "perdonan" not in text(plan, amount_cents=3334)
+        line = frozenset({plan.lines.get().pk})
+        losing = {"amount_cents": 500, "line_ids": line, "cancels_plan": True}
+        assert "perdonan" not in text(plan, **losing)
+
+        (made,) = refund(plan, marta, 434, cancels_plan=True)
+
+        assert made.forgiven == Decimal("66.66")
+        assert left_today_cents(marta) == 0
+    assert plan.status == "partially_refunded"
+    assert "perdona 66,66" in plan.events.get(kind=EventKind.REFUND_REQUESTED).reason
+
+
+def test_refund_of_one_of_two_courses_forgives_what_the_other_still_owes(api, sandbox):
+    # Two courses cost 15 € less: 90 €, of which 60 € are unpaid.
+    subjects = make_subject(price="70.00"), make_subject("Historia", price="35.00")
+    body = checkout_body(*map(whole, subjects), total="90.00", payment_type="installment")
+    placed = api.checkout(body)
+    assert sandbox.confirm(placed["client_secret"]) == ""
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+    plan = Order.objects.get()
+    dear = plan.lines.get(subject=subjects[0])
+
+    losing = {"amount_cents": 100, "line_ids": frozenset({dear.pk}), "cancels_plan": True}
+    assert "Se perdonan 20,00 € de plazos" in text(plan, **losing)
 
 
 def test_refund_cancels_the_open_payment_of_the_plan(api, sandbox, clerk):
