@@ -392,8 +392,9 @@ WAYS = [
     many_codes, change_of_a_code, code_switched_on, deleted_code, batch_of_codes,
     codes_from_the_inbox, campaign, price_of_a_subject, price_of_a_lesson,
     price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
-    prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange, rest_of_an_exchange,
-    chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access, extended_again, many_extensions,
+    prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
+    rest_of_an_exchange, chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
+    extended_again, many_extensions,
 ]  # fmt: skip
 
 

@@ -102,8 +102,8 @@ def price_request(request: OrderRequest) -> PricedRequest:
 def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     """Create the order and mail its buyer how to pay. A repeated form returns the same order.
 
-    `seen_cents` is the total that the clerk has confirmed. If what it gives away is above the clerk's
-    limits, the order waits for approval, and its buyer gets no mail yet. Raises OrderRefused and
+    `seen_cents` is the total that the clerk has confirmed. If the order gives away more than the
+    clerk may, it waits for approval, and its buyer gets no mail yet. Raises OrderRefused and
     Unavailable.
     """
     actor = user.get_username()

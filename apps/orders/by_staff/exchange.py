@@ -129,10 +129,10 @@ def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any)
     """Exchange a line for a new order. A repeated form returns the same order.
 
     If nothing is left to pay, this carries the exchange out; otherwise its buyer is mailed how to
-    pay, and the payment does. What is given away above the clerk's limits waits for approval. `seen` has
-    the two amounts that the clerk has confirmed: what was paid for the line, and the new price. The
-    clerk's row is locked first, then the order of the line, as for a refund. Raises OrderRefused,
-    RefundRefused, also above the clerk's daily limit, and Unavailable.
+    pay, and the payment does. If it gives away more than the clerk may, it waits for approval.
+    `seen` has the two amounts that the clerk has confirmed: what was paid for the line, and the new
+    price. The clerk's row is locked first, then the order of the line, as for a refund. Raises
+    OrderRefused, RefundRefused, also above the clerk's daily limit, and Unavailable.
     """
     made = Order.objects.with_key(request.form_key).first()
     if made is not None:
