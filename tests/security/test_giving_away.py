@@ -160,6 +160,54 @@ def change_of_a_code(client, clerk, too_much):
     return code.max_uses > 10
 
 
+def change_code(client, code, **more):
+    """Save a form of the code with these changes. It is valid for the rest of the month."""
+    page = admin_url(PromoCode, "change", code.pk)
+    form = form_of(client, page) | moment_fields("valid_until", code.valid_until) | more
+    client.post(page, form)
+    before = (code.value, code.valid_until, code.max_uses, code.is_referral_code)
+    code.refresh_from_db()
+    return before != (code.value, code.valid_until, code.max_uses, code.is_referral_code)
+
+
+def moment_fields(name, moment):
+    if moment is None:
+        return {}
+    local = timezone.localtime(moment)
+    return {f"{name}_0": f"{local:%d/%m/%Y}", f"{name}_1": f"{local:%H:%M:%S}"}
+
+
+def percent_of_a_code_raised(client, clerk, too_much):
+    """Each of its uses counts 24 € more."""
+    code = make_promo(value="10", max_uses=5 if too_much else 4)
+    return change_code(client, code, value="20")
+
+
+def code_that_had_no_number_of_uses(client, clerk, too_much):
+    code = make_promo(value="10", max_uses=None)
+    return change_code(client, code, value="20", max_uses="5" if too_much else "4")
+
+
+def code_that_lasts_longer(client, clerk, too_much):
+    """Uses that would have ended unused are offered again."""
+    ends = timezone.now().replace(microsecond=0) + timedelta(days=1)
+    code = make_promo(value="20", max_uses=3 if too_much else 2, valid_until=ends)
+    return change_code(client, code, **moment_fields("valid_until", ends + timedelta(days=30)))
+
+
+def expired_code(client, clerk, too_much):
+    ended = timezone.now().replace(microsecond=0) - timedelta(days=30)
+    code = make_promo(value="20", max_uses=3 if too_much else 2, valid_until=ended)
+    return change_code(client, code, valid_until_0="", valid_until_1="")
+
+
+def code_that_becomes_a_friend_code(client, clerk, too_much):
+    """Each of its uses owes its owner 25 €."""
+    owner = find_or_create_student(email="ana@example.com", phone="")
+    code = make_promo(value="1", max_uses=5 if too_much else 4)
+    return change_code(client, code, is_referral_code="on", student=owner.pk)
+
+
 def code_switched_on(client, clerk, too_much):
     code = make_promo(value="20", max_uses=3 if too_much else 2, active=False)
     page = admin_url(PromoCode, "change", code.pk)
@@ -389,8 +437,9 @@ def many_extensions(client, clerk, too_much):
 WAYS = [
     discount_of_an_order, many_orders, approval_of_an_own_order, order_made_again,
     percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
-    many_codes, change_of_a_code, code_switched_on, deleted_code, batch_of_codes,
-    codes_from_the_inbox, campaign, price_of_a_subject, price_of_a_lesson,
+    many_codes, change_of_a_code, percent_of_a_code_raised, code_that_had_no_number_of_uses,
+    code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
+    code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign, price_of_a_subject, price_of_a_lesson,
     price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
     prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,

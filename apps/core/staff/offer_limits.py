@@ -47,11 +47,24 @@ class _ChecksOffer(_ModelForm):
     def _added_cents(self, data: dict[str, Any]) -> int | None:
         # Until the form is valid, the instance has its stored values.
         stored = vars(self.instance)
-        total = type(self).offered_cents({**stored, **data})
-        if total is None or not self.instance.pk or not stored.get("active"):
+        changed = {**stored, **data}
+        total = type(self).offered_cents(changed)
+        is_new = not self.instance.pk or not stored.get("active")
+        if total is None or is_new or _lasts_longer(stored, changed):
             return total
         before = type(self).offered_cents(stored)
-        return 0 if before is None else max(0, total - before)
+        if before is None:
+            # Without a number of uses it may have been used as often as it may be now.
+            before = type(self).offered_cents({**stored, "max_uses": changed["max_uses"]}) or 0
+        return max(0, total - before)
+
+
+def _lasts_longer(stored: Mapping[str, Any], changed: Mapping[str, Any]) -> bool:
+    """Whether an offer is valid on days on which it was not: all its uses are offered again."""
+    begins, ends = stored.get("valid_from"), stored.get("valid_until")
+    starts, stops = changed.get("valid_from"), changed.get("valid_until")
+    is_longer = ends is not None and (stops is None or stops > ends)
+    return is_longer or (begins is not None and (starts is None or starts < begins))
 
 
 class OffersWithinLimits(_ModelAdmin):

@@ -19,7 +19,8 @@ from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, mo
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.pricing.models import PromoCode
-from apps.pricing.reads import cents_of_use
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.reads import cents_of_use, current_terms
 
 
 def worth(promo: PromoCode) -> str:
@@ -68,12 +69,17 @@ def offered_percent(data: Mapping[str, Any]) -> Decimal | None:
 
 
 def offered_cents(data: Mapping[str, Any]) -> int | None:
-    """What the uses that a code of this form has left take off together; None without a limit."""
+    """What the uses that a code of this form has left take off together; None without a limit.
+
+    A use of a friend code counts with the reward of its owner.
+    """
     most: int | None = data.get("max_uses")
     taken: int = data.get("uses_taken") or 0
     if most is None:
         return None
     each = cents_of_use(data["kind"], data["value"], minimum_cart=data["minimum_cart"])
+    if data.get("is_referral_code"):
+        each += current_terms().reward_cents(PaymentType.FULL)
     return max(0, most - taken) * each
 
 
