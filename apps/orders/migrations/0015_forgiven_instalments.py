@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('orders', '0013_refunds_above_payments'),
+        ('orders', '0014_choose_what_is_sold'),
     ]
 
     operations = [
