@@ -1,6 +1,10 @@
 # syntax=docker/dockerfile:1
+# Where no registry is reached: other images of Debian 12, with Node.js 20 and with Python 3.11.
+ARG NODE_IMAGE=node:20-bookworm-slim@sha256:2cf067cfed83d5ea958367df9f966191a942351a2df77d6f0193e162b5febfc0
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
+
 # The front end.
-FROM node:20-bookworm-slim AS front-end
+FROM ${NODE_IMAGE} AS front-end
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 # --include=dev: the bundler is a development package.
@@ -10,22 +14,23 @@ COPY static_src static_src
 RUN node static_src/build.mjs
 
 # Python's packages.
-FROM python:3.11-slim-bookworm AS packages
+FROM ${PYTHON_IMAGE} AS packages
 COPY requirements.txt .
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements.txt
 
 # The shop.
-FROM python:3.11-slim-bookworm
-# pg_dump of PostgreSQL 16 and age, for `manage.py backup`.
+FROM ${PYTHON_IMAGE}
+# pg_dump of PostgreSQL 16 and age, for `manage.py backup`. Debian's own pg_dump is of 15.
+ARG POSTGRESQL=16
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends postgresql-common ca-certificates age \
-    && /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y \
-    && apt-get install --yes --no-install-recommends postgresql-client-16 \
+    && if [ "$POSTGRESQL" != 15 ]; then /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y; fi \
+    && apt-get install --yes --no-install-recommends "postgresql-client-$POSTGRESQL" \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --home-dir /data academia \
     && install --directory --owner academia --group academia /data
-ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 VAR_DIR=/data BIND_HOST=0.0.0.0
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 VAR_DIR=/data BIND_HOST=0.0.0.0 COLLECT_STATIC=1
 WORKDIR /app
 COPY --from=packages /venv /venv
 COPY manage.py Procfile ./

@@ -184,6 +184,8 @@ BACKUP_MAX_AGE_HOURS = env.int("BACKUP_MAX_AGE_HOURS", default=0 if DEBUG else 2
 DISK_MIN_FREE_MB = env.int("DISK_MIN_FREE_MB", default=500)
 # The folder of PostgreSQL, if it is on this machine, whose disk is then watched, too.
 DATABASE_DIR = env.str("DATABASE_DIR", default="")
+# Workers and clock touch it with each heartbeat, for the health check of a container.
+HEARTBEAT_FILE = env.str("HEARTBEAT_FILE", default="")
 
 # The attachments of forms that nobody has answered may take this much together.
 ATTACHMENTS_MAX_MB = env.int("ATTACHMENTS_MAX_MB", default=1000)

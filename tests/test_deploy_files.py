@@ -1,7 +1,8 @@
 """The files of `deploy`, the Dockerfile and compose.yaml fit each other and the Procfile."""
 
+import json
+import os
 import re
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,6 +39,44 @@ def test_services_of_compose_depend_on_services_and_use_declared_volumes(name):
     assert set(service.get("depends_on", ())) <= SERVICES.keys()
     assert {each for each in volumes if not each.startswith("./")} <= COMPOSE["volumes"].keys()
     assert all((ROOT / each).exists() for each in volumes if each.startswith("./"))
+
+
+def test_images_of_others_are_named_by_their_digests():
+    """A name alone may lead to another image tomorrow. Renovate raises them."""
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    images = re.findall(r"^ARG \w+_IMAGE=(.+)$", dockerfile, re.MULTILINE)
+    images += [service["image"] for service in SERVICES.values() if service["image"] != "academia"]
+    renovate = json.loads((ROOT / "renovate.json").read_text())
+
+    assert len(images) == 5
+    assert all(re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image) for image in images)
+    assert {"dockerfile", "docker-compose"} <= {*renovate["enabledManagers"]}
+
+
+def test_password_of_the_database_has_no_default():
+    text = (ROOT / "compose.yaml").read_text()
+
+    assert set(re.findall(r"\$\{\w+[^}]*\}", text)) == {"${POSTGRES_PASSWORD:?is not set}"}
+
+
+@pytest.mark.parametrize("name", [name for name in PROCESSES if name != "release"])
+def test_each_process_of_compose_has_a_health_check_and_the_network_of_all(name):
+    check = SERVICES[name].get("healthcheck", {"test": ["of the image"]})
+
+    assert check["test"]
+    assert "network_mode" not in SERVICES[name]
+    assert "\nHEALTHCHECK " in (ROOT / "Dockerfile").read_text()
+
+
+def test_nginx_of_compose_asks_the_web_process_by_its_name():
+    (_, _, command) = SERVICES["proxy"]["command"]
+    upstreams = (ROOT / "deploy" / "nginx" / "academia-upstreams.conf").read_text()
+    old, new = re.findall(r"sed 's/([^/]+)/([^/]+)/' ", command)[0]
+
+    assert f"server {old} " in upstreams
+    assert new.partition(":")[0] in SERVICES
+    # nginx looks it up once.
+    assert SERVICES["web"]["networks"]["default"]["ipv4_address"]
 
 
 @pytest.mark.parametrize("name", SHOP)
@@ -83,10 +122,46 @@ def test_dockerfile_copies_what_exists_and_reaches_the_builder():
 @pytest.mark.parametrize("process", [name for name in PROCESSES if name != "release"])
 def test_units_of_systemd_run_the_commands_of_the_procfile(process):
     unit = (UNITS / f"academia-{process}.service").read_text()
-    run = re.search(r"^ExecStart=/srv/academia/venv/bin/(.+)$", unit, re.MULTILINE)
 
-    assert run is not None
-    assert shlex.split(run[1]) == shlex.split(DEFAULT.sub(r"\1", PROCESSES[process]))
+    assert f"\nExecStart=/srv/academia/current/deploy/entrypoint.sh {process}\n" in unit
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_process_runs_in_the_folder_of_its_release_and_not_in_the_link_to_it(process, tmp_path):
+    """A process that looked into `current` would load code of the next release."""
+    release, current = tmp_path / "releases" / "1.0", tmp_path / "current"
+    program = release / "venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho "$0 in $(pwd)" "$@"\n')
+    program.chmod(0o755)
+    (release / "deploy").mkdir()
+    shutil.copy(ROOT / "Procfile", release)
+    shutil.copy(ROOT / "deploy" / "entrypoint.sh", release / "deploy")
+    current.symlink_to(release)
+
+    done = subprocess.run(
+        [current / "deploy" / "entrypoint.sh", process],
+        cwd=current,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    commands = DEFAULT.sub(r"\1", PROCESSES[process]).split(" && ")
+    expected = [f"{program} in {release}{each.removeprefix('python')}" for each in commands]
+    assert done.stdout.splitlines() == expected
+
+
+def test_socket_of_the_web_pages_is_the_address_of_nginx_and_stops_with_the_shop():
+    socket = (UNITS / "academia-web.socket").read_text()
+    unit = (UNITS / "academia-web.service").read_text()
+    upstreams = (ROOT / "deploy" / "nginx" / "academia-upstreams.conf").read_text()
+    servers = set(re.findall(r"^    server (\S+?)[ ;]", upstreams, re.MULTILINE))
+
+    assert re.findall(r"^ListenStream=(.+)$", socket, re.MULTILINE) == [*servers]
+    assert "Requires=academia-web.socket\n" in unit
+    assert "PartOf=academia.target\n" in socket
 
 
 @pytest.mark.parametrize("process", [name for name in PROCESSES if name not in {"release", "web"}])
@@ -130,8 +205,10 @@ def test_systemd_judges_each_service_as_little_exposed(unit):
 @pytest.mark.parametrize("name", ["academia.conf", "compose.conf"])
 def test_nginx_accepts_its_samples(name, tmp_path):
     sample = (ROOT / "deploy" / "nginx" / name).read_text()
-    for folder in ("/etc/nginx/academia", "/srv/academia/code/deploy/nginx"):
+    for folder in ("/etc/nginx/academia", "/srv/academia/current/deploy/nginx"):
         sample = sample.replace(folder, str(ROOT / "deploy" / "nginx"))
+    upstreams = str(ROOT / "deploy" / "nginx" / "academia-upstreams.conf")
+    sample = sample.replace("/tmp/academia-upstreams.conf", upstreams)
     sample = re.sub(r"(?<=proxy_cache_path )\S+", str(tmp_path / "kept"), sample)
     if "ssl_certificate" in sample:
         folder = "/etc/letsencrypt/live/academia.example"

@@ -309,7 +309,7 @@ def test_nginx_of_compose_passes_on_the_scheme_of_the_proxy_before_it(shop, tmp_
     beginning = configuration.read_text().split("include", maxsplit=1)[0]
     compose = (SAMPLE.parent / "compose.conf").read_text().split("server {\n    listen 8001")[0]
     for inside, outside in (
-        ("include /etc/nginx/academia/academia-upstreams.conf;", upstreams(shop.server_address[1])),
+        ("include /tmp/academia-upstreams.conf;", upstreams(shop.server_address[1])),
         ("/etc/nginx/academia", str(SAMPLE.parent)),
         ("listen 8080", f"listen 127.0.0.1:{port}"),
         ("/dev/stdout", str(tmp_path / "access.log")),
@@ -334,7 +334,7 @@ def test_site_answers_on_both_families_under_one_name(shop, tmp_path, address):
     configuration = tmp_path / "nginx" / "nginx.conf"
     beginning = configuration.read_text().split("include", maxsplit=1)[0]
     site = SAMPLE.with_name("academia.conf").read_text()
-    folder = "/srv/academia/code/deploy/nginx"
+    folder = "/srv/academia/current/deploy/nginx"
     for inside, outside in (
         (f"include {folder}/academia-upstreams.conf;", upstreams(shop.server_address[1])),
         (folder, str(SAMPLE.parent)),

@@ -62,20 +62,35 @@ def end_with_parent() -> None:
         _libc.prctl(1, signal.SIGTERM)  # 1 is PR_SET_PDEATHSIG.
 
 
+# As systemd does for the service of a socket: descriptor 3, and two variables (sd_listen_fds).
+_WITH_SOCKET = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
 def start(
     command: str | Sequence[str],
     env: Mapping[str, str],
     output: IO[Any] | None = None,
     *,
     folder: Path | None = None,
+    listener: socket.socket | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a command in a process group of its own. A string goes through the shell.
 
+    It gets `listener`, a listening socket, as systemd passes one on.
+
     Python may always write bytecode: without it each process compiles the project for a second.
     """
+    full = ["sh", "-c", f"exec {command}"] if isinstance(command, str) else list(command)
+    if listener:
+        full = [sys.executable, "-c", _WITH_SOCKET, str(listener.fileno()), *full]
     return subprocess.Popen(
-        f"exec {command}" if isinstance(command, str) else command,
-        shell=isinstance(command, str),
+        full,
+        pass_fds=(listener.fileno(),) if listener else (),
         cwd=folder or ROOT,
         env={**env, "PYTHONDONTWRITEBYTECODE": ""},
         stdin=subprocess.DEVNULL,

@@ -38,6 +38,18 @@ def test_process_that_is_busy_for_too_long_is_silent(systemd):
     assert systemd.recv(100) == SIGN_OF_LIFE
 
 
+def test_heartbeat_file_is_touched_by_a_process_that_works_alone(settings, tmp_path):
+    alive = tmp_path / "alive"
+    settings.HEARTBEAT_FILE = str(alive)
+    watchdog = Watchdog()
+
+    with watchdog.expecting(at_most=timedelta(0)):
+        watchdog.notify()
+    assert not alive.exists()
+    watchdog.notify()
+    assert alive.exists()
+
+
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("command", [("clock",), ("worker", "--queue-name", "mail")])

@@ -5,11 +5,13 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 from django.apps import apps as current_apps
 from django.apps.registry import Apps
+from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 from gunicorn.systemd import sd_notify
@@ -21,7 +23,10 @@ EVERY_S = 30.0
 
 
 class Watchdog:
-    """Tells systemd that the process works, so that it restarts one that hangs (WatchdogSec)."""
+    """Tells systemd or a container's health check that the process works, and not if it hangs.
+
+    systemd restarts one that hangs (WatchdogSec).
+    """
 
     def __init__(self) -> None:
         self._until: float | None = None
@@ -36,9 +41,11 @@ class Watchdog:
             self._until = None
 
     def notify(self) -> None:
-        """Send a sign of life to systemd, if it runs this, unless work takes too long."""
+        """Send a sign of life to whoever runs this, unless work takes too long."""
         if self._until is None or time.monotonic() < self._until:
             sd_notify("READY=1\nWATCHDOG=1", logger)
+            if settings.HEARTBEAT_FILE:
+                Path(settings.HEARTBEAT_FILE).touch()
 
 
 watchdog = Watchdog()
