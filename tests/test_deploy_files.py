@@ -209,7 +209,7 @@ def test_nginx_accepts_its_samples(name, tmp_path):
         sample = sample.replace(folder, str(ROOT / "deploy" / "nginx"))
     upstreams = str(ROOT / "deploy" / "nginx" / "academia-upstreams.conf")
     sample = sample.replace("/tmp/academia-upstreams.conf", upstreams)
-    sample = re.sub(r"(?<=proxy_cache_path )\S+", str(tmp_path / "kept"), sample)
+    sample = re.sub(r"(?<=proxy_cache_path )\S+", rf"{tmp_path}\g<0>", sample)
     if "ssl_certificate" in sample:
         folder = "/etc/letsencrypt/live/academia.example"
         make_certificate(tmp_path)

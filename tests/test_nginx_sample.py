@@ -586,7 +586,38 @@ def test_largest_upload_of_staff_gets_in(site):
     assert requests.post(f"{site}/admin/", data=files, headers=STAFF, timeout=20).ok
 
 
-@pytest.mark.parametrize("cookies", [{}, STAFF], ids=["without a cookie", "with any cookie"])
+def test_crowd_with_forged_sessions_takes_no_place_of_staff(shop, site):
+    """The strangers have the places of the sign-in page, however many cookies they make up."""
+    known = requests.get(f"{site}/admin/", headers=STAFF, timeout=5)
+    with ThreadPoolExecutor(60) as visitors:
+        waiting = [
+            visitors.submit(
+                requests.get,
+                f"{site}/admin/?crowd",
+                headers={
+                    "Cookie": f"__Host-sessionid=forged{number}",
+                    "X-Forwarded-For": f"192.0.2.{number}",
+                },
+                timeout=60,
+            )
+            for number in range(60)
+        ]
+        wait_until(lambda: sum(answer.done() for answer in waiting) == 52)
+        # Staff who were let in go on, with every method.
+        for method in ("GET", "POST"):
+            staff = requests.request(method, f"{site}/admin/", headers=STAFF, timeout=5)
+            assert staff.status_code == 200
+        at_once = shop.waiting
+        shop.opened.set()
+
+    assert (known.status_code, at_once) == (200, 8)
+    assert sorted(answer.result().status_code for answer in waiting) == [200] * 8 + [503] * 52
+
+
+FORGED = {"Cookie": "__Host-sessionid=forged"}
+
+
+@pytest.mark.parametrize("cookies", [{}, FORGED], ids=["without a cookie", "with any cookie"])
 def test_crowd_on_the_sign_in_page_of_staff_keeps_out_neither_buyers_nor_staff(shop, site, cookies):
     """Of the strangers there, the shop is asked for eight at once."""
     with ThreadPoolExecutor(40) as visitors:

@@ -29,6 +29,7 @@ http {{
     include {sample_folder}/academia-http.conf;
     access_log {folder}/access.log academia;
     proxy_cache_path {folder}/kept levels=1:2 keys_zone=academia:10m inactive=7d use_temp_path=off;
+    proxy_cache_path {folder}/sessions keys_zone=academia_sessions:1m inactive=2h use_temp_path=off;
     {upstreams}
     # Whoever comes from this very address names the visitor, like a proxy in front (compose.conf).
     set_real_ip_from 127.0.0.1;
