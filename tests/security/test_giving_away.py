@@ -31,7 +31,7 @@ from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_
 from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
 from apps.orders.by_staff.recreate import LostOrder, recreate_order
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order, Payment, Refund
+from apps.orders.models import Gift, Order, Payment, Refund
 from apps.orders.offer.cart import CartLine, CheckoutItem
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.request import request_refund
@@ -395,6 +395,34 @@ def exchange_of_a_course_that_was_used(client, clerk, too_much):
     return new.by_staff.exchanged_at is not None
 
 
+def gift_of_a_course_that_was_used(client, clerk, too_much):
+    """A gift was delivered to one student, and goes to another one."""
+    clerk.groups.get().permissions.remove(Permission.objects.get(codename="approve_stafforder"))
+    order = order_by_staff(client, "0")
+    mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    run_worker()
+    delivered_at = timezone.now() - timedelta(days=15 if too_much else 13)
+    gift = Gift.objects.create(
+        order=order, recipient=order.student, recipient_email=order.email, recipient_name="B",
+        sender="Ana", status=Gift.Status.DELIVERED, delivered_at=delivered_at,
+        deliver_on=delivered_at.date(),
+    )  # fmt: skip
+    page = admin_url(Gift, "change", gift.pk)
+    client.post(page, {**form_of(client, page), "recipient_email": "otra@example.com"})
+    gift.refresh_from_db()
+    return gift.recipient_email == "otra@example.com"
+
+
+def duplicate_transfer(client, clerk, too_much):
+    """A transfer is no payment of an order that is paid by card."""
+    order = order_by_staff(client, "0", paid_by="link" if too_much else "transfer")
+    if too_much:
+        mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    arrived = ReceivedTransfer(182_40, date.today(), "MOV-1")
+    receive_transfer(order_id=order.pk, arrived=arrived, form_key=uuid4(), user=clerk)
+    return True
+
+
 def give_access(days):
     """An access that a purchase opened, and the day that is so many days after its end."""
     number = next(_numbers)
@@ -444,7 +472,7 @@ WAYS = [
     price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
     prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
-    extended_again, many_extensions,
+    extended_again, many_extensions, gift_of_a_course_that_was_used, duplicate_transfer,
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils import timezone
 
 from apps.classroom.transfer import BeingProvided, is_being_provided
 from apps.core.staff.admin_base import AcademyModelAdmin, list_link, moment
@@ -16,6 +17,7 @@ from apps.orders.gifts.change import correct_gift
 from apps.orders.gifts.details import check_day, check_words
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift
+from apps.orders.refunds.exchanges import FREE_FOR
 
 _TEXTS = ("sender", "recipient_name", "message")
 
@@ -78,11 +80,18 @@ class GiftAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
         return False
 
     def get_readonly_fields(self, request: HttpRequest, obj: Gift | None = None) -> Any:
-        """A delivered gift keeps its texts and its day, a canceled one everything."""
+        """A delivered gift keeps its texts and its day, a canceled one everything.
+
+        After 14 days it has been used, and only who approves discounts gives it to somebody else.
+        """
         if obj is None or obj.status == Gift.Status.WAITING:
             return self.readonly_fields
         kept = (*self.readonly_fields, *_TEXTS, "deliver_on")
-        return kept if obj.status == Gift.Status.DELIVERED else (*kept, "recipient_email")
+        at = obj.delivered_at
+        is_new = at is not None and timezone.now() - at <= FREE_FOR
+        may_move = is_new or request.user.has_perm("orders.approve_stafforder")
+        is_delivered = obj.status == Gift.Status.DELIVERED
+        return kept if is_delivered and may_move else (*kept, "recipient_email")
 
     def lock_row(self, row: Model) -> None:
         """Lock the order before its gift, as a delivery does."""
