@@ -43,6 +43,16 @@ class TestCard(TypedDict):
     label: str
 
 
+# What a buyer does at Bizum or PayPal, and the error that Stripe reports for it.
+REFUSED_AT_PROVIDER = {
+    "decline": Decline(
+        "payment_method_customer_decline", "The customer did not approve the payment."
+    ),
+    "expire": Decline(
+        "payment_intent_payment_attempt_expired",
+        "The latest attempt to make the payment has expired.",
+    ),
+}
 GENERIC_DECLINE = Decline("card_declined", "Your card was declined.", "generic_decline")
 INSUFFICIENT_FUNDS = Decline(
     "card_declined", "Your card has insufficient funds.", "insufficient_funds"
@@ -126,6 +136,9 @@ _CARDS = (
 )
 
 CARDS = {card.number: card for card in _CARDS}
+
+# How Bizum and PayPal behave once the buyer has approved a payment.
+APPROVED = Card(number="", brand="")
 
 TEST_CARDS: list[TestCard] = [
     {"number": card.number, "label": card.label} for card in _CARDS if card.label

@@ -1,4 +1,4 @@
-"""Pages and scripts for browsers: Stripe.js, the card fields, the 3-D Secure challenge."""
+"""Pages and scripts for browsers: Stripe.js, its frames, 3-D Secure, Bizum and PayPal."""
 
 import json
 import re
@@ -32,6 +32,7 @@ ASSETS = {
     "payment.css": "text/css; charset=utf-8",
     "challenge.js": "text/javascript; charset=utf-8",
     "challenge.css": "text/css; charset=utf-8",
+    "authorize.js": "text/javascript; charset=utf-8",
     "express.js": "text/javascript; charset=utf-8",
     "express.css": "text/css; charset=utf-8",
     "wallet.js": "text/javascript; charset=utf-8",
@@ -41,6 +42,9 @@ ASSETS = {
 }
 NO_CACHE = (("Cache-Control", "no-cache"), ("Access-Control-Allow-Origin", "*"))
 CHALLENGE = re.compile(r"/v3/challenge/([^/]+)/([A-Za-z0-9]+)")
+AUTHORIZE = re.compile(r"/v3/authorize/([^/]+)/([A-Za-z0-9]+)")
+PROVIDERS = {"bizum": "Bizum", "paypal": "PayPal"}
+DECISIONS = ("approve", "later", "decline", "expire")
 STATUS_SENTENCES = {
     "succeeded": "El pago se ha autorizado.",
     "processing": "El pago se está procesando.",
@@ -67,6 +71,9 @@ class Pages:
         challenge = CHALLENGE.fullmatch(request.path)
         if challenge:
             return self._challenge(request, unquote(challenge[1]), challenge[2])
+        authorize = AUTHORIZE.fullmatch(request.path)
+        if authorize:
+            return self._authorize(request, unquote(authorize[1]), authorize[2])
         checkout = checkout_page.PATH.fullmatch(request.path)
         if checkout:
             return self.checkout.answer(request, unquote(checkout[1]))
@@ -125,6 +132,39 @@ class Pages:
         return Response.json({"status": intent["status"], "return_url": return_url})
 
 
+    def _authorize(self, request: Request, id: str, token: str) -> Response:
+        """The page of Bizum or PayPal. A POST takes {"decision": …} and answers {"return_url"}."""
+        if request.method == "POST":
+            return self._answer_provider(request, id, token)
+        with self.store.reading() as tx:
+            ctx = Context(tx, base_url="")
+            try:
+                intent = three_d_secure.challenged_intent(ctx, id, token)
+            except ApiError:
+                return _not_found()
+            if intent["status"] != "requires_action":
+                return _not_found()
+            kind = ctx.require("payment_method", intent["payment_method"])["type"]
+        return Response.html(_authorize_page(intent, PROVIDERS[kind]))
+
+    def _answer_provider(self, request: Request, id: str, token: str) -> Response:
+        try:
+            decision = json.loads(request.body)["decision"]
+        except (ValueError, KeyError, TypeError):
+            decision = None
+        if decision not in DECISIONS:
+            return Response.json({"error": f"Expected a decision of {DECISIONS}."}, status=400)
+        try:
+            with self.store.writing() as tx:
+                ctx = Context(tx, base_url=request.base_url, request_id=request.id)
+                intent = three_d_secure.challenged_intent(ctx, id, token)
+                payment_confirmation.answer_provider(ctx, intent, decision=decision)
+                return_url = three_d_secure.return_url_with_outcome(ctx, intent)
+        except ApiError as error:
+            return Response.json({"error": error.error}, status=error.status)
+        return Response.json({"status": intent["status"], "return_url": return_url})
+
+
 def _card_options() -> str:
     return "".join(
         f'<option value="{card["number"]}">{escape(card["label"])}</option>' for card in TEST_CARDS
@@ -146,6 +186,15 @@ def _challenge_page(intent: dict[str, Any]) -> str:
         refused=sentences["requires_payment_method"],
         state="open" if intent["status"] == "requires_action" else "closed",
         outcome=sentences.get(intent["status"], ""),
+    )
+
+
+def _authorize_page(intent: dict[str, Any], provider: str) -> str:
+    where = "en la app de tu banco" if provider == "Bizum" else "con tu cuenta de PayPal"
+    return template("authorize.html").substitute(
+        provider=provider,
+        amount=escape(spanish_money(intent["amount"], intent["currency"])),
+        where=where,
     )
 
 

@@ -80,7 +80,7 @@ def _route(
 
 INTENT_SECRET = _of("client_secret")
 BROWSER_CONFIRM = CONFIRM | INTENT_SECRET | STRIPE_JS_ONLY
-NEW_METHOD = _of("type card billing_details")
+NEW_METHOD = _of("type card bizum paypal billing_details")
 INTENTS, METHODS = "/v1/payment_intents", "/v1/payment_methods"
 SETUPS = "/v1/setup_intents"
 SETUP = _of("automatic_payment_methods customer excluded_payment_method_types metadata usage")

@@ -53,6 +53,28 @@ class SandboxProcess:
         card: Any = {"number": number, **CARD, **changes}
         return self.browser_client().v1.payment_methods.create({"type": "card", "card": card})
 
+    def leave_for(self, kind: str, client_secret: str) -> str:
+        """Confirm with Bizum or PayPal as Stripe.js does. Returns the page that the buyer opens."""
+        browser = self.browser_client()
+        method = browser.v1.payment_methods.create({"type": kind})  # type: ignore[typeddict-item]
+        intent = browser.v1.payment_intents.confirm(
+            client_secret.split("_secret_")[0],
+            {
+                "client_secret": client_secret,  # type: ignore[typeddict-unknown-key]
+                "payment_method": method.id,
+                "return_url": "http://127.0.0.1/success",
+                "use_stripe_sdk": True,
+            },
+        )
+        action = intent.next_action
+        if action is None or action.redirect_to_url is None:
+            raise AssertionError(f"{kind} leads to no page: {intent.status}")
+        return str(action.redirect_to_url.url)
+
+    def decide(self, page: str, decision: str) -> requests.Response:
+        """Answer on the page of Bizum or PayPal: approve, later, decline or expire."""
+        return requests.post(page, json={"decision": decision}, timeout=CONTROL_TIMEOUT_SECONDS)
+
     def fault(self, **fault: Any) -> int:
         """Set a fault, as described in README.md. Returns its id."""
         return int(self.control("POST", "faults", fault)["id"])

@@ -1,4 +1,4 @@
-"""Charges: one for each attempt to charge a card."""
+"""Charges: one for each attempt to charge a card, and for each approved Bizum or PayPal."""
 
 from typing import Any
 
@@ -39,7 +39,6 @@ def new(
 ) -> dict[str, Any]:
     """The charge of an attempt. It is not stored."""
     paid = decline is None
-    details = {key: value for key, value in method["card"].items() if key not in CARD_ONLY}
     return {
         **nullable("charge"),
         "id": ctx.new_id("ch_"),
@@ -64,20 +63,38 @@ def new(
         "paid": paid,
         "payment_intent": intent["id"],
         "payment_method": method["id"],
-        "payment_method_details": {
-            "card": {
-                **details,
-                "amount_authorized": intent["amount"] if paid else None,
-                "checks": {**details["checks"], "cvc_check": _cvc_check(decline)},
-                "three_d_secure": {"result": "authenticated", "version": "2.2.0"}
-                if authenticated
-                else None,
-            },
-            "type": "card",
-        },
+        "payment_method_details": _details(
+            ctx, intent, method, decline=decline, authenticated=authenticated
+        ),
         "receipt_email": intent["receipt_email"],
         "refunded": False,
         "status": "succeeded" if paid else "failed",
+    }
+
+
+def _details(
+    ctx: Context,
+    intent: dict[str, Any],
+    method: dict[str, Any],
+    *,
+    decline: Decline | None,
+    authenticated: bool,
+) -> dict[str, Any]:
+    kind = method["type"]
+    if kind != "card":
+        of_kind = {**method[kind], "transaction_id": ctx.new_id("tr")}
+        return {kind: of_kind, "type": kind}
+    details = {key: value for key, value in method["card"].items() if key not in CARD_ONLY}
+    return {
+        "card": {
+            **details,
+            "amount_authorized": intent["amount"] if decline is None else None,
+            "checks": {**details["checks"], "cvc_check": _cvc_check(decline)},
+            "three_d_secure": {"result": "authenticated", "version": "2.2.0"}
+            if authenticated
+            else None,
+        },
+        "type": "card",
     }
 
 

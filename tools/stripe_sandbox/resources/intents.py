@@ -7,6 +7,10 @@ from ..context import Context
 from ..errors import NAMES, ApiError, invalid_params
 from . import payment_methods
 
+# The types that the sandbox has, and those that it can save for later.
+TYPES = ("card", "bizum", "paypal")
+REUSABLE = ("card", "paypal")
+
 
 def load(ctx: Context, params: dict[str, Any], kind: str, id: str) -> dict[str, Any]:
     """The intent. Raises ApiError 400 if a browser does not send its client secret."""
@@ -52,6 +56,14 @@ def use_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
             param="payment_method",
         )
     payment_methods.check_reusable(ctx, method)
+    if method["type"] not in intent["payment_method_types"]:
+        raise ApiError(
+            f"The PaymentMethod provided ({method['type']}) is not allowed for this "
+            f"{NAMES[intent['object']]}. It accepts these types: "
+            f"{', '.join(intent['payment_method_types'])}.",
+            code=f"{intent['object']}_invalid_parameter",
+            param="payment_method",
+        )
     intent |= {
         "payment_method": method["id"],
         "status": "requires_confirmation",
@@ -62,7 +74,7 @@ def use_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
 def automatic_payment_methods(params: dict[str, Any], noun: str) -> dict[str, Any] | None:
     """The intent's `automatic_payment_methods`, or None if the request names types or disables it.
 
-    Raises ApiError 400 if the parameters exclude cards: the sandbox has no other type.
+    Raises ApiError 400 if the parameters leave no type.
     """
     automatic = params.get("automatic_payment_methods")
     allowed = params.get("allowed_payment_method_types")
@@ -73,14 +85,29 @@ def automatic_payment_methods(params: dict[str, Any], noun: str) -> dict[str, An
                 f"{other}.",
                 param="allowed_payment_method_types",
             )
-    excluded = params.get("excluded_payment_method_types") or []
-    if "card" in excluded or (allowed and "card" not in allowed):
+    if not payment_method_types(params):
         raise ApiError(
-            f"No valid payment method types for this {noun}: the sandbox has cards only, "
-            "and they are left out.",
+            f"No valid payment method types for this {noun}: the sandbox has "
+            f"{', '.join(TYPES)}, and they are left out.",
             code=f"{noun.lower().replace(' ', '_')}_invalid_parameter",
             param="allowed_payment_method_types" if allowed else "excluded_payment_method_types",
         )
     if allowed or (automatic and not automatic["enabled"]):
         return None
     return {"allow_redirects": (automatic or {}).get("allow_redirects", "always"), "enabled": True}
+
+
+def payment_method_types(params: dict[str, Any]) -> list[str]:
+    """The types that an intent with these parameters accepts."""
+    allowed = params.get("allowed_payment_method_types") or TYPES
+    excluded = params.get("excluded_payment_method_types") or ()
+    saves = bool(params.get("setup_future_usage"))
+    in_euros = params.get("currency", "eur").lower() == "eur"
+    return [
+        kind
+        for kind in TYPES
+        if kind in allowed
+        and kind not in excluded
+        and not (saves and kind not in REUSABLE)
+        and (kind != "bizum" or in_euros)
+    ]

@@ -27,7 +27,8 @@ def store(ctx: Context, payments: Iterable[dict[str, Any]]) -> int:
 
     A payment has `id`, `amount`, `currency`, `created`, `metadata`, and `refunds` and `disputes`
     with `id`, `amount` and `created`; a dispute also has its `status` and when it was `closed`, or
-    0. Amounts are in cents, moments in seconds.
+    0. Amounts are in cents, moments in seconds. It may have a `method`, "bizum" or "paypal", and a
+    `customer`, who is created.
     """
     new = [payment for payment in payments if not ctx.tx.get("payment_intent", payment["id"])]
     movements = sorted(
@@ -63,9 +64,17 @@ def _movements(payment: dict[str, Any]) -> Iterator[Movement]:
 
 
 def _pay(ctx: Context, *, payment: dict[str, Any]) -> None:
-    method = payment_methods.store_visa(ctx)
+    kind = payment.get("method")
+    if kind in payment_methods.REDIRECTING:
+        method = payment_methods.store_redirecting(ctx, kind)
+    else:
+        method = payment_methods.store_visa(ctx)
     payment_methods.mark_used(ctx, method)
     terms = {name: payment[name] for name in ("amount", "currency", "metadata")}
+    if customer := payment.get("customer"):
+        terms["customer"] = customer
+        if not ctx.tx.get("customer", customer):
+            ctx.tx.insert(customers.new(ctx, customer, {}))
     intent = payment_intents.new(ctx, payment["id"], terms)
     charge = charges.new(ctx, intent, method, decline=None, authenticated=False)
     charge["balance_transaction"] = balance.of_charge(ctx, charge)

@@ -1,4 +1,6 @@
-"""Confirm a payment intent: it succeeds, is declined, requires 3-D Secure, or is processing.
+"""Confirm a payment intent: it succeeds, is declined, is processing, or requires the buyer.
+
+The buyer is required for 3-D Secure, Bizum and PayPal.
 
 Each function runs inside one writing transaction (`Store.writing`), so parallel confirmations
 charge an intent once.
@@ -6,7 +8,7 @@ charge an intent once.
 
 from typing import Any
 
-from ..cards import AUTHENTICATION_REQUIRED, Card, Decline
+from ..cards import AUTHENTICATION_REQUIRED, REFUSED_AT_PROVIDER, Card, Decline
 from ..context import Context
 from ..errors import ApiError, card_error, unexpected_state
 from . import (
@@ -55,6 +57,8 @@ def confirm(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dic
     method = ctx.require("payment_method", intent["payment_method"])
     card = payment_methods.card_of(ctx, method)
     intent |= {"last_payment_error": None, "next_action": None}
+    if method["type"] in payment_methods.REDIRECTING:
+        return three_d_secure.send_to_provider(ctx, intent, params)
     if _needs_authentication(ctx, card, method):
         if params.get("off_session"):
             raise _declined(ctx, intent, method, AUTHENTICATION_REQUIRED)
@@ -88,6 +92,36 @@ def answer_challenge(ctx: Context, intent: dict[str, Any], *, accepted: bool) ->
         _fail(ctx, intent, three_d_secure.authentication_failure(intent, method))
 
 
+def answer_provider(ctx: Context, intent: dict[str, Any], *, decision: str) -> None:
+    """Continue a payment after what the buyer did at Bizum or PayPal.
+
+    `decision` is "approve", "later" (the success takes a while), "decline" or "expire". A second
+    answer changes nothing. A refused attempt has no charge.
+    """
+    if intent["status"] != "requires_action":
+        return
+    method = ctx.require("payment_method", intent["payment_method"])
+    card = payment_methods.card_of(ctx, method)
+    intent["next_action"] = None
+    if refusal := REFUSED_AT_PROVIDER.get(decision):
+        error = card_error(refusal.code, refusal.message, payment_method=method)
+        _fail(ctx, intent, {**error.error, "type": "invalid_request_error"})
+    elif decision == "later":
+        _wait(ctx, intent, method)
+    else:
+        _succeed(ctx, intent, method, card, authenticated=False)
+
+
+def _wait(ctx: Context, intent: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
+    of_card = {"card": {}, "type": "card"} if method["type"] == "card" else None
+    intent |= {"status": "processing", "processing": of_card}
+    ctx.tx.save(intent)
+    settlement.schedule(ctx, intent["id"])
+    events.record(ctx, "payment_intent.processing", intent)
+    checkout_completion.follow_intent(ctx, intent)
+    return intent
+
+
 def _charge(
     ctx: Context,
     intent: dict[str, Any],
@@ -97,12 +131,7 @@ def _charge(
     authenticated: bool,
 ) -> dict[str, Any]:
     if card.settles_later:
-        intent |= {"status": "processing", "processing": {"card": {}, "type": "card"}}
-        ctx.tx.save(intent)
-        settlement.schedule(ctx, intent["id"])
-        events.record(ctx, "payment_intent.processing", intent)
-        checkout_completion.follow_intent(ctx, intent)
-        return intent
+        return _wait(ctx, intent, method)
     if card.decline:
         raise _declined(ctx, intent, method, card.decline, authenticated=authenticated)
     return _succeed(ctx, intent, method, card, authenticated=authenticated)

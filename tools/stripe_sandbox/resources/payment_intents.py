@@ -92,7 +92,7 @@ def new(ctx: Context, id: str, params: dict[str, Any]) -> dict[str, Any]:
                 "request_three_d_secure": "automatic",
             }
         },
-        "payment_method_types": ["card"],
+        "payment_method_types": intents.payment_method_types(params),
         "receipt_email": params.get("receipt_email"),
         "setup_future_usage": params.get("setup_future_usage"),
         "status": "requires_payment_method",

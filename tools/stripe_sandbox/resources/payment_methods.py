@@ -1,4 +1,4 @@
-"""Payment methods: cards."""
+"""Payment methods: cards, Bizum and PayPal."""
 
 import hashlib
 import time
@@ -22,10 +22,22 @@ NO_ADDRESS = {
 }
 
 
+# Methods whose buyers leave the shop's page, with the fields of a payment method of each.
+REDIRECTING: dict[str, dict[str, Any]] = {
+    "bizum": {"buyer_id": None},
+    "paypal": {"country": None, "payer_email": None, "payer_id": None},
+}
+
+
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    if params.get("type") != "card":
+    kind = params.get("type", "")
+    if kind in REDIRECTING:
+        return store_redirecting(ctx, kind, params.get("billing_details"))
+    if kind != "card":
         raise ApiError(
-            "The Stripe sandbox knows cards only.", code="sandbox_unsupported", param="type"
+            "The Stripe sandbox knows cards, Bizum and PayPal only.",
+            code="sandbox_unsupported",
+            param="type",
         )
     card = params.get("card", {})
     for name in ("number", "exp_month", "exp_year"):
@@ -60,9 +72,9 @@ def find(ctx: Context, id: str) -> dict[str, Any]:
 
 
 def card_of(ctx: Context, method: dict[str, Any]) -> cards.Card:
-    """The card's behavior: that of its number, unless a test has set a refusal."""
+    """The behavior of the card or other method: that of its number, unless a test set a refusal."""
     private = ctx.tx.private(method["id"])
-    card = cards.CARDS[private["number"]]
+    card = cards.CARDS.get(private.get("number", ""), cards.APPROVED)
     refusal = private.get("refusal")
     if refusal is None:
         return card
@@ -182,6 +194,26 @@ def _insert(
     *,
     id: str | None = None,
 ) -> dict[str, Any]:
+    details = _card_details(number, expiry)
+    return _store(ctx, "card", details, billing, {"number": number}, id=id)
+
+
+def store_redirecting(
+    ctx: Context, kind: str, billing: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Store a payment method of a kind in REDIRECTING."""
+    return _store(ctx, kind, dict(REDIRECTING[kind]), billing, {})
+
+
+def _store(
+    ctx: Context,
+    kind: str,
+    details: dict[str, Any],
+    billing: dict[str, Any] | None,
+    private: dict[str, Any],
+    *,
+    id: str | None = None,
+) -> dict[str, Any]:
     billing = billing or {}
     check_email(billing.get("email") or "", "billing_details[email]")
     address = billing.get("address") or {}
@@ -194,14 +226,14 @@ def _insert(
             **{name: value or None for name, value in billing.items()},
             "address": {**NO_ADDRESS, **{name: value or None for name, value in address.items()}},
         },
-        "card": _card_details(number, expiry),
+        kind: details,
         "created": ctx.now,
         "customer": None,
         "livemode": False,
         "metadata": {},
-        "type": "card",
+        "type": kind,
     }
-    ctx.tx.insert(method, {"number": number})
+    ctx.tx.insert(method, private)
     return method
 
 

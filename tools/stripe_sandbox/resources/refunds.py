@@ -65,17 +65,23 @@ def new(ctx: Context, id: str, charge: dict[str, Any], amount: int) -> dict[str,
         "charge": charge["id"],
         "created": ctx.now,
         "currency": charge["currency"],
-        "destination_details": {
-            "card": {
-                "reference_status": "pending",
-                "reference_type": "acquirer_reference_number",
-                "type": "refund",
-            },
-            "type": "card",
-        },
+        "destination_details": _destination(charge["payment_method_details"]["type"]),
         "metadata": {},
         "payment_intent": charge["payment_intent"],
         "status": "succeeded",
+    }
+
+
+def _destination(kind: str) -> dict[str, Any]:
+    if kind != "card":
+        return {"type": kind}
+    return {
+        "card": {
+            "reference_status": "pending",
+            "reference_type": "acquirer_reference_number",
+            "type": "refund",
+        },
+        "type": "card",
     }
 
 

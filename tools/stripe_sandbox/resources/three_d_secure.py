@@ -1,4 +1,7 @@
-"""3-D Secure for payment and setup intents: the challenge page and the return URL."""
+"""3-D Secure for payment and setup intents, and the pages of Bizum and PayPal.
+
+The page that the buyer is sent to, and the return URL.
+"""
 
 import hmac
 from typing import Any
@@ -33,10 +36,24 @@ def check_return_url(intent: dict[str, Any], params: dict[str, Any]) -> None:
 
 def challenge(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     """Set the intent to `requires_action`, with the URL of its challenge page."""
+    return _ask_buyer(ctx, intent, params, "challenge", leaves=not params.get("use_stripe_sdk"))
+
+
+def send_to_provider(
+    ctx: Context, intent: dict[str, Any], params: dict[str, Any]
+) -> dict[str, Any]:
+    """Set the intent to `requires_action`, with the URL of the page of Bizum or PayPal."""
+    return _ask_buyer(ctx, intent, params, "authorize", leaves=True)
+
+
+def _ask_buyer(
+    ctx: Context, intent: dict[str, Any], params: dict[str, Any], page: str, *, leaves: bool
+) -> dict[str, Any]:
+    """`leaves`: the browser leaves the shop's page, and comes back to the return URL."""
     token = random_text(32)
     return_url = params.get("return_url")
-    url = f"{ctx.base_url}/v3/challenge/{quote(intent['id'], safe='')}/{token}"
-    if return_url and not params.get("use_stripe_sdk"):
+    url = f"{ctx.base_url}/v3/{page}/{quote(intent['id'], safe='')}/{token}"
+    if return_url and leaves:
         action = {
             "type": "redirect_to_url",
             "redirect_to_url": {"return_url": return_url, "url": url},

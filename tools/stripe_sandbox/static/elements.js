@@ -14,6 +14,8 @@ class Element extends Emitter {
   #frame = null;
   #container = null;
   #timer = 0;
+  // The payment method that the customer has chosen.
+  paymentMethod = "card";
   #questions = new Map();
   #lastQuestion = 0;
 
@@ -132,22 +134,31 @@ class Element extends Emitter {
       question?.resolve(data.result);
     } else if (type === "ready") await this.#loaded();
     else if (type === "change") {
-      this.emit("change", {
-        elementType: this.#type,
-        collapsed: false,
-        value: { type: "card" },
-        ...data,
-      });
+      const { method, ...rest } = data;
+      this.paymentMethod = method;
+      const value = { type: method };
+      this.emit("change", { elementType: this.#type, collapsed: false, value, ...rest });
     } else if (["focus", "blur", "escape"].includes(type))
       this.emit(type, { elementType: this.#type });
   }
 
   async #loaded() {
     clearTimeout(this.#timer);
-    const problem = await this.#elements.problem();
+    const { problem, methods } = await this.#elements.look();
     if (!this.#frame) return;
-    if (problem) this.#failToLoad(problem);
-    else this.emit("ready", { elementType: this.#type });
+    if (problem) {
+      this.#failToLoad(problem);
+      return;
+    }
+    this.#frame.send({ type: "methods", methods: this.#inOrder(methods) });
+    this.emit("ready", { elementType: this.#type });
+  }
+
+  // Those of `paymentMethodOrder` first.
+  #inOrder(methods) {
+    const order = this.#options.paymentMethodOrder ?? [];
+    const place = (method) => (order.includes(method) ? order.indexOf(method) : order.length);
+    return [...methods].sort((one, other) => place(one) - place(other));
   }
 
   #failToLoad(error) {
@@ -236,20 +247,19 @@ export class Elements {
     return element.ask("payment_method", { billing_details: details });
   }
 
-  // The reason why this group's intent can't be confirmed, or null.
-  async problem() {
+  // The payment methods of this group's intent, or the `problem` why it can't be confirmed.
+  async look() {
     const { clientSecret, locale } = this.options;
-    if (!clientSecret) return null;
+    if (!clientSecret) return { methods: ["card"] };
     const { intent, error } = await this.#api.retrieve(clientSecret, locale);
-    if (error) return error;
-    if (!["succeeded", "canceled", "processing"].includes(intent.status)) return null;
+    if (error) return { problem: error };
+    if (!["succeeded", "canceled", "processing"].includes(intent.status)) {
+      return { methods: intent.payment_method_types };
+    }
     const code = `${intent.object}_unexpected_state`;
-    return {
-      type: "invalid_request_error",
-      code,
-      message: SPANISH_MESSAGES[code],
-      [intent.object]: intent,
-    };
+    const message = SPANISH_MESSAGES[code];
+    const problem = { type: "invalid_request_error", code, message, [intent.object]: intent };
+    return { problem };
   }
 
   #only() {

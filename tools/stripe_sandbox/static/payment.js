@@ -1,4 +1,4 @@
-// The card fields. The page communicates with this frame only through the port of its "init" message.
+// The tabs of the payment methods, and the card fields. The page communicates with this frame only through the port of its "init" message.
 (() => {
   const form = document.getElementById("card");
   const fields = {
@@ -19,6 +19,10 @@
     borderRadius: "--radius",
     spacingUnit: "--spacing",
   };
+  const METHODS = { card: "Tarjeta", bizum: "Bizum", paypal: "PayPal" };
+  const methods = document.getElementById("methods");
+  const leaving = document.getElementById("leaving");
+  let method = "card";
   let port = null;
   let key = "";
 
@@ -118,6 +122,7 @@
   }
 
   function validate() {
+    if (method !== "card") return null;
     let first = null;
     for (const name of Object.keys(fields)) {
       const problem = checks[name]();
@@ -132,11 +137,39 @@
 
   function announceChange() {
     const names = Object.keys(fields);
+    const isCard = method === "card";
     port?.postMessage({
       type: "change",
-      empty: names.every((name) => fields[name].value === ""),
-      complete: names.every((name) => checks[name]() === null),
+      method,
+      empty: isCard && names.every((name) => fields[name].value === ""),
+      complete: !isCard || names.every((name) => checks[name]() === null),
     });
+  }
+
+  // One tab for each method. A single one needs none.
+  function offer(offered) {
+    const tabs = offered.map((name, position) => {
+      const label = document.createElement("label");
+      const radio = document.createElement("input");
+      Object.assign(radio, { type: "radio", name: "method", value: name, checked: !position });
+      radio.addEventListener("change", () => choose(name));
+      label.append(radio, METHODS[name] ?? name);
+      return label;
+    });
+    methods.replaceChildren(...tabs);
+    methods.hidden = offered.length < 2;
+    choose(offered[0]);
+  }
+
+  function choose(name) {
+    method = name;
+    for (const field of document.querySelectorAll(".field")) field.hidden = name !== "card";
+    leaving.hidden = name === "card";
+    leaving.textContent =
+      name === "bizum"
+        ? "Al pagar irás a Bizum y aprobarás el pago en la app de tu banco."
+        : `Al pagar irás a ${METHODS[name]} para aprobar el pago.`;
+    announceChange();
   }
 
   // Keep the caret behind the same digit while the text is formatted.
@@ -190,6 +223,7 @@
   async function create(data) {
     const error = validate();
     if (error) return { error };
+    if (method !== "card") return post({ type: method, billing_details: data.billing_details });
     const expiry = digitsOf(fields.expiry);
     const card = {
       number: digitsOf(fields.number),
@@ -197,7 +231,10 @@
       exp_year: 2000 + Number(expiry.slice(2)),
       cvc: digitsOf(fields.cvc),
     };
-    const values = { type: "card", card, billing_details: data.billing_details };
+    return post({ type: "card", card, billing_details: data.billing_details });
+  }
+
+  async function post(values) {
     try {
       const response = await fetch("/v1/payment_methods", {
         method: "POST",
@@ -222,9 +259,16 @@
     for (const field of Object.values(fields)) field.disabled = disabled;
   }
 
+  // The fields that are shown first: the tab that is chosen, or the card's number.
+  function focus() {
+    const tab = methods.hidden ? null : methods.querySelector(":checked");
+    (method === "card" ? fields.number : (tab ?? fields.number)).focus();
+  }
+
   async function receive({ type, id, data, ...rest }) {
     if (type === "update") apply(rest);
-    else if (type === "focus") fields.number.focus();
+    else if (type === "methods") offer(rest.methods);
+    else if (type === "focus") focus();
     else if (type === "blur") document.activeElement?.blur();
     else if (type === "clear") {
       form.reset();

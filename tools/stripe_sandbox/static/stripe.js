@@ -140,10 +140,15 @@ class StripeClient {
     return this.#act(object, clientSecret, locale);
   }
 
-  // Shows the 3-D Secure challenge if the intent requires it.
+  // Shows the 3-D Secure challenge, or leaves for Bizum or PayPal, if the intent requires it.
   async #act(intent, clientSecret, locale) {
     const { result, name } = intentOf(clientSecret);
     if (intent.status !== "requires_action") return { [result]: intent };
+    if (intent.next_action.type === "redirect_to_url") {
+      // As at Stripe: the browser leaves the page, so the promise is never settled.
+      window.location.assign(intent.next_action.redirect_to_url.url);
+      return new Promise(() => undefined);
+    }
     await openChallenge(intent.next_action.use_stripe_sdk.stripe_js);
     const { intent: after, error } = await this.#api.retrieve(clientSecret, locale);
     if (error) return { error };

@@ -110,6 +110,15 @@ def _payments(recorder: Recorder, customer: str) -> None:
         "pm_card_createDispute",
     ):
         call("POST", "payment_intents", payment_method=name, **CONFIRMED)
+    for kind in ("bizum", "paypal"):
+        method = call("POST", "payment_methods", type=kind)["id"]
+        sent = call("POST", "payment_intents", payment_method=method, **CONFIRMED)
+        recorder.sandbox.decide(sent["next_action"]["redirect_to_url"]["url"], "approve")
+        call("GET", f"payment_intents/{sent['id']}", **{"expand[]": "latest_charge"})
+        call("POST", "refunds", payment_intent=sent["id"])
+        refused = call("POST", "payment_methods", type=kind)["id"]
+        sent = call("POST", "payment_intents", payment_method=refused, **CONFIRMED)
+        recorder.sandbox.decide(sent["next_action"]["redirect_to_url"]["url"], "decline")
     slow = recorder.new_card("4000009990000005")
     call("POST", "payment_intents", payment_method=slow, **CONFIRMED)
 

@@ -62,11 +62,11 @@ def refusal(call, *args) -> stripe.StripeError:
             "The parameter payment_method_types is no longer supported.",
         ),
         (
-            {**PAYMENT, "excluded_payment_method_types": ["card"]},
+            {**PAYMENT, "excluded_payment_method_types": ["card", "bizum", "paypal"]},
             "payment_intent_invalid_parameter",
             "excluded_payment_method_types",
-            "No valid payment method types for this Payment Intent: the sandbox has cards "
-            "only, and they are left out.",
+            "No valid payment method types for this Payment Intent: the sandbox has card, bizum, "
+            "paypal, and they are left out.",
         ),
         (
             {**PAYMENT, "description": {"a": 1}},

@@ -13,7 +13,7 @@ from ..testing import SandboxProcess
 
 def new_intent(api: stripe.StripeClient, **params) -> stripe.PaymentIntent:
     given = {"amount": 12345, "currency": "eur", "allowed_payment_method_types": ["card"], **params}
-    return api.v1.payment_intents.create(given)
+    return api.v1.payment_intents.create({k: v for k, v in given.items() if v is not None})
 
 
 def confirm_in_browser(
@@ -21,7 +21,12 @@ def confirm_in_browser(
 ) -> stripe.PaymentIntent:
     return sandbox.browser_client().v1.payment_intents.confirm(
         intent.id,
-        {"client_secret": intent.client_secret, "payment_method": method, "use_stripe_sdk": True},
+        {
+            "client_secret": intent.client_secret,
+            "payment_method": method,
+            "return_url": "http://127.0.0.1/success",
+            "use_stripe_sdk": True,
+        },
     )
 
 
@@ -94,3 +99,84 @@ def test_payments_and_charges_of_all_customers_are_listed_by_creation_time(sandb
         assert listed(calls, gte=86400, lt=4 * 86400) == ids[::-1]
         assert listed(calls, gte=2 * 86400, lt=3 * 86400) == [ids[1]]
         assert listed(calls, gt=86400, lte=3 * 86400) == [ids[2], ids[1]]
+
+
+def open_intent(api: stripe.StripeClient, **params) -> stripe.PaymentIntent:
+    return new_intent(api, **{"allowed_payment_method_types": None, **params})
+
+
+@pytest.mark.parametrize("kind", ["bizum", "paypal"])
+def test_approved_payment_has_one_charge_of_its_kind_and_a_second_answer_changes_nothing(
+    sandbox, api, kind
+):
+    intent = open_intent(api)
+    page = sandbox.leave_for(kind, intent.client_secret)
+    assert api.v1.charges.list({"payment_intent": intent.id}).data == []
+
+    answer = sandbox.decide(page, "approve").json()
+    assert sandbox.decide(page, "decline").json()["status"] == "succeeded"
+
+    assert answer["return_url"].endswith("redirect_status=succeeded")
+    (charge,) = api.v1.charges.list({"payment_intent": intent.id}).data
+    assert (charge.payment_method_details.type, charge.paid) == (kind, True)
+    refund = api.v1.refunds.create({"payment_intent": intent.id})
+    assert (refund.status, refund.destination_details.type) == ("succeeded", kind)
+
+
+@pytest.mark.parametrize(
+    ("decision", "code"),
+    [
+        ("decline", "payment_method_customer_decline"),
+        ("expire", "payment_intent_payment_attempt_expired"),
+    ],
+)
+def test_refused_approval_has_no_charge_and_a_card_can_pay_afterwards(sandbox, api, decision, code):
+    intent = open_intent(api)
+
+    answer = sandbox.decide(sandbox.leave_for("bizum", intent.client_secret), decision).json()
+
+    assert answer["return_url"].endswith("redirect_status=failed")
+    failed = api.v1.payment_intents.retrieve(intent.id)
+    assert (failed.status, failed.last_payment_error.code) == ("requires_payment_method", code)
+    assert api.v1.charges.list({"payment_intent": intent.id}).data == []
+    card = sandbox.new_card("4242424242424242").id
+    assert confirm_in_browser(sandbox, intent, card).status == "succeeded"
+
+
+def test_approval_that_comes_after_a_card_has_paid_charges_nothing_more(sandbox, api):
+    intent = open_intent(api)
+    page = sandbox.leave_for("bizum", intent.client_secret)
+    card = sandbox.new_card("4242424242424242").id
+    assert confirm_in_browser(sandbox, intent, card).status == "succeeded"
+
+    sandbox.decide(page, "approve")
+
+    (charge,) = api.v1.charges.list({"payment_intent": intent.id}).data
+    assert charge.payment_method_details.type == "card"
+
+
+def test_only_the_last_of_two_pages_can_be_answered(sandbox, api):
+    intent = open_intent(api)
+    first = sandbox.leave_for("bizum", intent.client_secret)
+    second = sandbox.leave_for("paypal", intent.client_secret)
+
+    assert sandbox.decide(first, "approve").status_code == 404
+    assert sandbox.decide(second, "approve").json()["status"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("params", "types"),
+    [
+        ({}, ["card", "bizum", "paypal"]),
+        ({"currency": "usd"}, ["card", "paypal"]),
+        ({"setup_future_usage": "off_session"}, ["card", "paypal"]),
+        ({"excluded_payment_method_types": ["bizum", "paypal"]}, ["card"]),
+    ],
+)
+def test_types_that_do_not_fit_an_intent_are_refused(sandbox, api, params, types):
+    intent = open_intent(api, **params)
+
+    assert intent.payment_method_types == types
+    if "bizum" not in types:
+        with pytest.raises(stripe.InvalidRequestError, match=r"\(bizum\) is not allowed"):
+            sandbox.leave_for("bizum", intent.client_secret)
