@@ -20,6 +20,7 @@ from apps.core.staff_limit_records import StaffExtension as StaffExtension
 from apps.core.staff_limit_records import StaffLimit as StaffLimit
 from apps.core.staff_records import DeletedRow as DeletedRow
 from apps.core.staff_records import StaffAction as StaffAction
+from apps.core.ways_to_pay import TakesPayments
 
 # Only https or a path of this site. A browser reads "//host" and "/\host" as another site's
 # address.
@@ -64,6 +65,8 @@ IDENTITY_FIELDS = (
     "whatsapp_url",
     "portal_url",
     "portal_profile_url",
+    "bizum",
+    "paypal",
     "other_payments",
     "legal_name",
     "tax_id",
@@ -87,20 +90,12 @@ class HasClaims(models.Model):
         default="sobre 10, curso 2024-2025",
         db_default="sobre 10, curso 2024-2025",
     )
-    other_payments = models.CharField(
-        "otros medios de pago",
-        max_length=120,
-        default="transferencia bancaria, Bizum o PayPal",
-        db_default="transferencia bancaria, Bizum o PayPal",
-        help_text="Además de la tarjeta. Los nombran las preguntas frecuentes, los términos y el "
-        "pago, que piden escribir al correo de soporte.",
-    )
 
     class Meta:
         abstract = True
 
 
-class SiteSettings(HasClaims):
+class SiteSettings(TakesPayments, HasClaims):
     """Settings that the owner edits in the admin. A single row, created on first use."""
 
     support_email = models.EmailField("correo de soporte", default="hola@academia.example")

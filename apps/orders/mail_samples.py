@@ -270,11 +270,15 @@ def _refund_made() -> dict[str, dict[str, Any]]:
     common = {
         "order_name": NAME,
         "first_name": "Ana",
+        "paid_with": "card",
         "by_transfer": False,
         "plan_is_over": False,
         "kept": [],
     }
+    whole = {"amount": Decimal("194.40"), "is_whole": True, "lines": []}
     return {
+        "Por Bizum": {**common, **whole, "paid_with": "bizum"},
+        "Por PayPal": {**common, **whole, "paid_with": "paypal"},
         "Por transferencia": {
             **common,
             "amount": Decimal("194.40"),

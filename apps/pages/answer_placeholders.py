@@ -8,7 +8,7 @@ from apps.pricing.text_values import PLACEHOLDERS
 # `Claims.fill` has their values.
 NAMES = (
     "teachers", "degrees", "degrees_count", "open_universities", "coming_universities",
-    "other_payments", "support_email", *PLACEHOLDERS,
+    "other_payments", "payment_methods", "payments_by_request", "support_email", *PLACEHOLDERS,
 )  # fmt: skip
 
 

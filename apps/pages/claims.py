@@ -44,6 +44,8 @@ class Claims:
     coming_universities: str
     terms: SaleTerms
     other_payments: str
+    payment_methods: str
+    payments_by_request: str
     support_email: str
     average_grade_note: str
 
@@ -64,6 +66,8 @@ class Claims:
             "open_universities": self.open_universities,
             "coming_universities": self.coming_universities,
             "other_payments": self.other_payments,
+            "payment_methods": self.payment_methods,
+            "payments_by_request": self.payments_by_request,
             "support_email": self.support_email,
             **text_values(self.terms),
         }
@@ -88,6 +92,8 @@ def current_claims() -> Claims:
         coming_universities=_coming_in_words(coming, len(coming) if shown else COMING_UNIVERSITIES),
         terms=current_terms(),
         other_payments=site.other_payments,
+        payment_methods=site.payment_methods,
+        payments_by_request=site.payments_by_request,
         support_email=site.support_email,
         average_grade_note=site.average_grade_note,
     )

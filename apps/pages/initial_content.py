@@ -69,8 +69,7 @@ FAQS = (
     ),
     (
         "¿Cómo puedo pagar?",
-        "Con tarjeta de crédito o débito, {{ other_payments }}. En la tienda pagas con tarjeta; "
-        "para los demás medios, escríbenos a {{ support_email }} y te decimos cómo.\n\n"
+        "Con {{ payment_methods }}. {{ payments_by_request }}\n\n"
         "La asignatura completa también se puede pagar en {{ instalments }} plazos sin intereses.",
     ),
 )

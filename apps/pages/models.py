@@ -128,8 +128,9 @@ class Faq(Positioned):
         validators=[check_placeholders],
         help_text="Una línea en blanco separa los párrafos. Los huecos {{ degrees }}, "
         "{{ degrees_count }}, {{ teachers }}, {{ open_universities }}, {{ coming_universities }}, "
-        "{{ other_payments }} y {{ support_email }} se rellenan solos; y con las condiciones de "
-        "venta, {{ instalments }}, {{ instalments_in_words }}, {{ instalment_days }}, "
+        "{{ payment_methods }}, {{ payments_by_request }}, {{ other_payments }} y "
+        "{{ support_email }} se rellenan solos; y con las condiciones de venta, {{ instalments }}, "
+        "{{ instalments_in_words }}, {{ instalment_days }}, "
         "{{ later_instalments }}, {{ instalment_minimum }}, {{ full_payment_percent }}, "
         "{{ friend_saves }}, {{ reward_full }}, {{ reward_instalments }}, {{ code_percent }}, "
         "{{ code_days }} y {{ quote_days }}.",

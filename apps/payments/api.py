@@ -34,9 +34,15 @@ from apps.payments.checkout.start import start
 from apps.payments.crowds import BuyersLimit
 from apps.payments.events.unheard import count_refused_event
 from apps.payments.report import report
-from apps.payments.stripe.client import STRIPE_ERRORS, PaymentNotFound
+from apps.payments.stripe.client import OPTIONAL_METHODS, STRIPE_ERRORS, PaymentNotFound
+from apps.payments.stripe.declines import EXPIRED
 from apps.payments.stripe.events import BadSignature, read_event
-from apps.payments.stripe.intents import HasPaymentIds, PaymentIds, retrieve_payment
+from apps.payments.stripe.intents import (
+    HasPaymentIds,
+    PaymentIds,
+    ProviderPayment,
+    retrieve_payment,
+)
 from apps.payments.webhooks import receive
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.devices import is_known_buyer
@@ -203,8 +209,19 @@ def _settle(ids: HasPaymentIds) -> tuple[Order, bool]:
     if payment.status == "processing":
         return order, True
     if payment.status != "succeeded":
-        raise NotConfirmed
+        raise NotConfirmed(**_refused_elsewhere(payment))
     return order, False
+
+
+def _refused_elsewhere(payment: ProviderPayment) -> dict[str, str]:
+    """Of a payment that Bizum or PayPal refused, its method and whether it expired.
+
+    The buyer is back from another site, and is told why.
+    """
+    if payment.refused_method not in OPTIONAL_METHODS:
+        return {}
+    expired = payment.refusal_code in EXPIRED
+    return {"method": payment.refused_method, "reason": "expired" if expired else "declined"}
 
 
 def _public_status(order: Order) -> str:

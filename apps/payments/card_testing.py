@@ -27,7 +27,7 @@ from apps.core.web.throttle import (
     digest_of,
     seconds_until_free,
 )
-from apps.orders.ledger.refused_cards import count_refused_card
+from apps.orders.ledger.refused_cards import count_refused_card, lock_for_attempts
 from apps.orders.models import Order, OrderEvent, Payment
 from apps.orders.models.statuses import SOLD, EventKind
 from apps.payments.stripe.declines import refusal_text
@@ -39,6 +39,9 @@ BY_VISITOR = Limit("refused-cards-visitor", times=20, seconds=HOUR)
 BY_BUYER = Limit("refused-cards-buyer", times=8, seconds=HOUR)
 # A card that is refused in more orders than this in a day blocks its visitors and buyers at once.
 ORDERS_PER_CARD = 5
+# Attempts of one order that ask somebody to approve: Bizum, PayPal, 3-D Secure. An attempt that is
+# given up is never refused. Without a limit it would ask the owner of a phone again and again.
+APPROVALS_ASKED = Limit("approvals-asked", times=8, seconds=HOUR)
 # The orders of which a buyer known by device, session or a plan's link opened a payment. Their
 # refused cards are not counted by buyer, because strangers can type the buyer's address.
 OF_KNOWN_BUYER = Mark("payment-known-buyer", seconds=24 * HOUR)
@@ -213,6 +216,14 @@ def count_refused_cards(refusals: Iterable[Refusal], *, actor: str) -> list[Orde
         if refusal.refusal_id not in known:
             _count(order, refusal, actor=actor)
     return list({order.pk: order for order in orders.values()}.values())
+
+
+def count_approval_asked(order: Order, *, actor: str) -> None:
+    """Count an attempt that asks somebody to approve it. The ninth of an hour locks the order."""
+    if not APPROVALS_ASKED.allowed():
+        return
+    if APPROVALS_ASKED.add(str(order.pk)) > APPROVALS_ASKED.allowed():
+        lock_for_attempts(order_id=order.pk, actor=actor)
 
 
 def _orders_of(refusals: Collection[Refusal]) -> dict[Refusal, Order]:

@@ -42,6 +42,8 @@ def academy_props(contact: SiteSettings | None = None) -> dict[str, object]:
         "support_email": contact.support_email,
         "support_phone": contact.support_phone,
         "other_payments": contact.other_payments,
+        "bizum": contact.bizum,
+        "paypal": contact.paypal,
         "hosted_checkout": settings.STRIPE_CHECKOUT == "hosted",
         # Stripe's own page has its wallets itself.
         "wallets": settings.STRIPE_WALLETS and settings.STRIPE_CHECKOUT == "embedded",

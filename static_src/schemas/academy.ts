@@ -7,6 +7,8 @@ export const Academy = z.pipe(
     support_email: z.string(),
     support_phone: z.string(),
     other_payments: z.string(),
+    bizum: z.boolean(),
+    paypal: z.boolean(),
     hosted_checkout: z.boolean(),
     wallets: z.boolean(),
   }),
@@ -14,8 +16,11 @@ export const Academy = z.pipe(
     legalName: academy.legal_name,
     supportEmail: academy.support_email,
     supportPhone: academy.support_phone,
-    /** Besides the card: "transferencia bancaria, Bizum o PayPal". */
+    /** By e-mail only: "transferencia bancaria". Empty if there are none. */
     otherPayments: academy.other_payments,
+    /** Offered besides the card when an order is paid at once. */
+    bizum: academy.bizum,
+    paypal: academy.paypal,
     /** Payments are made on Stripe's hosted page (STRIPE_CHECKOUT=hosted), not in the dialog. */
     hostedCheckout: academy.hosted_checkout,
     /** Offer Apple Pay, Google Pay, Link… where the browser has one (STRIPE_WALLETS). */

@@ -77,6 +77,14 @@ class Sandbox:
             return refusal.code or ""
         return ""
 
+    def leave_for(self, kind: str, placed: dict[str, Any]) -> str:
+        """Choose Bizum or PayPal as Stripe.js does. Returns the page that the buyer is sent to."""
+        return self.process.leave_for(kind, placed["client_secret"])
+
+    def decide(self, page: str, decision: str = "approve") -> None:
+        """Answer on that page: approve, later, decline or expire."""
+        self.process.decide(page, decision).raise_for_status()
+
     def pay_page(self, url: str, number: str = SUCCESS) -> str:
         """Pay as the hosted page does. Returns the code of the decline, or "" for success."""
         answer = requests.post(

@@ -7,10 +7,12 @@ import requests
 from tools.dev.processes import SetupError
 
 if TYPE_CHECKING:
-    from apps.orders.models import Order
+    from apps.orders.models import Order, Payment
 
 TIMEOUT_SECONDS = 30
 STATUS_AT_STRIPE = {"open": "needs_response"}
+# The kinds of sample payments that are not "sample".
+BY_BUYERS = ("bizum", "paypal")
 
 
 def store_in_sandbox(url: str) -> dict[str, int]:
@@ -35,10 +37,16 @@ def store_in_sandbox(url: str) -> dict[str, int]:
 
 
 def _payments() -> list[dict[str, Any]]:
-    from apps.core.money import to_cents  # Needs the app registry.
+    from django.db.models import Q
+
+    from apps.backoffice.sample.shop import REFERENCE  # Needs the app registry.
+    from apps.core.money import to_cents
     from apps.orders.models import Payment, Refund
 
-    paid = Payment.objects.filter(kind=Payment.Kind.SAMPLE, status=Payment.Status.SUCCEEDED)
+    of_sample = Q(order__customer_reference__startswith=f"cus_{REFERENCE}_", kind__in=BY_BUYERS)
+    paid = Payment.objects.filter(
+        Q(kind=Payment.Kind.SAMPLE) | of_sample, status=Payment.Status.SUCCEEDED
+    )
     return [
         {
             "id": payment.reference,
@@ -46,6 +54,7 @@ def _payments() -> list[dict[str, Any]]:
             "currency": payment.currency,
             "created": int((payment.succeeded_at or payment.created_at).timestamp()),
             "metadata": _metadata(payment.order) if payment.order else {},
+            **_way(payment),
             "refunds": [
                 {
                     "id": refund.reference,
@@ -68,6 +77,13 @@ def _payments() -> list[dict[str, Any]]:
         }
         for payment in paid.order_by("pk").prefetch_related("order", "refunds", "disputes")
     ]
+
+
+def _way(payment: "Payment") -> dict[str, str]:
+    """The method and customer of a payment by Bizum or PayPal."""
+    if payment.kind not in BY_BUYERS or payment.order is None:
+        return {}
+    return {"method": payment.kind, "customer": payment.order.customer_reference}
 
 
 def _metadata(order: "Order") -> dict[str, str]:

@@ -131,7 +131,6 @@ class Pages:
             return Response.json({"error": error.error}, status=error.status)
         return Response.json({"status": intent["status"], "return_url": return_url})
 
-
     def _authorize(self, request: Request, id: str, token: str) -> Response:
         """The page of Bizum or PayPal. A POST takes {"decision": …} and answers {"return_url"}."""
         if request.method == "POST":

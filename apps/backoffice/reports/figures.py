@@ -20,7 +20,7 @@ from apps.orders.ledger.money_by_period import (
     unmatched_in,
 )
 from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
-from apps.orders.models.statuses import EVER_PAID
+from apps.orders.models.statuses import EVER_PAID, PaymentKind
 from apps.payments.models import BalanceEntry, Payout
 from apps.pricing.payment_type import PaymentType
 
@@ -29,6 +29,8 @@ CHARGES = ("charge", "charge_failure")
 REFUNDS = ("refund", "refund_failure")
 DISPUTES = ("dispute", "dispute_reversal")
 PAYOUTS = ("payout", "payout_reversal")
+# Payments at Stripe that are no card's.
+NAMED_WAYS = (PaymentKind.WALLET, PaymentKind.BIZUM, PaymentKind.PAYPAL)
 # https://docs.stripe.com/api/payouts/object#payout_object-status
 PAYOUTS_WITHOUT_MONEY = ("failed", "canceled")
 
@@ -66,6 +68,8 @@ class Figures:
     """
 
     stripe: Row
+    # What of it was not paid by a card, for each kind.
+    ways: list[Row]
     elsewhere: Row
     unmatched: Row
     refunds_cents: int
@@ -132,8 +136,9 @@ def figures_of(period: Period) -> Figures:
         cents = cents_of(next(sums))
         return Row(label, next(sums), cents)
 
-    stripe, elsewhere = row("Con tarjeta (Stripe)"), row("Sin Stripe")
+    stripe, elsewhere = row("Por Stripe"), row("Sin Stripe")
     unmatched = row("Sin pedido (Stripe)")
+    ways = [row(kind.label) for kind in NAMED_WAYS]
     refunds, sent_back, of_transfers, by_other_means = (cents_of(next(sums)) for _ in range(4))
     refunds -= sent_back
     disputed, won = (cents_of(next(sums)) for _ in range(2))
@@ -145,6 +150,7 @@ def figures_of(period: Period) -> Figures:
     balance = _Balance(period)
     return Figures(
         stripe=stripe,
+        ways=[way for way in ways if way.count],
         elsewhere=elsewhere,
         unmatched=unmatched,
         refunds_cents=refunds,
@@ -186,6 +192,7 @@ def _questions(period: Period) -> list[Question]:
         closed_at__gte=period.start, closed_at__lt=period.end,
     )  # fmt: skip
     counted = [paid.filter(by_stripe()), paid.exclude(by_stripe()), unmatched_in(period)]
+    counted += [paid.filter(kind=kind) for kind in NAMED_WAYS]
     unpaid_parts = [unpaid, unpaid.filter(due_on__lt=today())]
     return [
         *_sum_and_count(counted),

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
-from apps.backoffice.reports.figures import PAYOUTS, payouts_in
+from apps.backoffice.reports.figures import NAMED_WAYS, PAYOUTS, payouts_in
 from apps.core.money import to_cents, to_euros
 from apps.core.period import Period
 from apps.orders.ledger.money_by_period import (
@@ -19,6 +19,7 @@ from apps.orders.ledger.money_by_period import (
     unmatched_in,
 )
 from apps.orders.models import Payment, Refund
+from apps.orders.models.statuses import PaymentKind
 from apps.payments.models import BalanceEntry
 
 HEADINGS = (
@@ -74,12 +75,13 @@ def _of_stripe(period: Period) -> Iterator[tuple[str, Cells]]:
     found = list(_entries(period).select_related("payout").order_by("created_at", "pk"))
     orders = _orders_of([entry.payment_reference for entry in found])
     for entry in found:
+        order, way = orders.get(entry.payment_reference, ("", ""))
         yield (
             entry.kind,
             (
                 _moment(entry.created_at),
-                KINDS.get(entry.kind, entry.kind),
-                orders.get(entry.payment_reference, ""),
+                _what(entry.kind, way),
+                order,
                 entry.reference,
                 entry.payment_reference,
                 to_euros(entry.amount_cents),
@@ -91,15 +93,21 @@ def _of_stripe(period: Period) -> Iterator[tuple[str, Cells]]:
         )
 
 
-def _orders_of(references: list[str]) -> dict[str, str]:
-    """The numbers of the orders that these payments belong to, as text."""
+def _what(kind: str, way: str) -> str:
+    """What moved the money: "Cobro", or "Cobro (Bizum)" if it is not a card's."""
+    name = KINDS.get(kind, kind)
+    return f"{name} ({PaymentKind(way).label})" if way in NAMED_WAYS else name
+
+
+def _orders_of(references: list[str]) -> dict[str, tuple[str, str]]:
+    """The orders that these payments belong to: the number as text, and the payment's kind."""
     names = sorted({name for name in references if name})
     return {
-        reference: str(order_id)
+        reference: (str(order_id), kind)
         for start in range(0, len(names), BATCH)
-        for reference, order_id in Payment.objects.filter(
+        for reference, order_id, kind in Payment.objects.filter(
             reference__in=names[start : start + BATCH], order__isnull=False
-        ).values_list("reference", "order_id")
+        ).values_list("reference", "order_id", "kind")
     }
 
 

@@ -25,7 +25,7 @@ from apps.orders.ledger.history import attend_flags
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.refused_cards import count_refused_card
 from apps.orders.models import CART_LIFE, Order, ReferralReward
-from apps.orders.models.statuses import DisputeStatus
+from apps.orders.models.statuses import DisputeStatus, PaymentKind
 from apps.orders.rewards.service import HOLD, pay_out, release_due_rewards
 from apps.orders.settlement.gift_delivery import deliver
 from apps.orders.settlement.mark_paid import mark_paid
@@ -281,6 +281,8 @@ CASES: tuple[tuple[Tell, tuple[int, ...]], ...] = (
     (partial(gift, days=5), (41,)),
     (partial(gift, days=20), (3,)),
     (purchase_without_access, (1,)),
+    (partial(buy, cart=("Turismo", 2, 1), by=PaymentKind.BIZUM), (16,)),
+    (partial(buy, cart=("Marketing", 3, 1), by=PaymentKind.PAYPAL), (23,)),
 )
 # Purchases of the last hours, so that the figures of today are not 0.
 LATEST = (timedelta(hours=7), timedelta(hours=3), timedelta(minutes=50), timedelta(minutes=20))

@@ -2,7 +2,7 @@
 
 Written directly, because a service would leave this machine or does not exist:
 - mails are marked as sent, and the tasks of the past are deleted (`close`): nobody gets a mail;
-- customer and card of a plan, which Stripe would have created;
+- the customer of a plan, of Bizum and of PayPal, and the card, which Stripe would have created;
 - a mail that bounced and an access that failed (`cases`), which other servers would refuse.
 """
 
@@ -106,10 +106,18 @@ class SampleShop:
         lesson = subject.lessons.filter(status="active").order_by("position")[0]
         return [CheckoutItem(subject.pk, (lesson.pk,))]
 
-    def buy(self, at: datetime, cart: Cart, *, works: bool = True, **how: Any) -> Order:
+    def buy(
+        self,
+        at: datetime,
+        cart: Cart,
+        *,
+        works: bool = True,
+        by: PaymentKind = PaymentKind.SAMPLE,
+        **how: Any,
+    ) -> Order:
         """Place an order and pay it, or its first instalment, four minutes later.
 
-        The access is provided at once if the classroom `works`.
+        The access is provided at once if the classroom `works`. `by` is the way to pay.
         """
         order = self.save(at, cart, **how)
         paid_at = at + timedelta(minutes=4)
@@ -117,15 +125,23 @@ class SampleShop:
             with clock_at(paid_at):
                 complete_free(order_id=order.pk, revision=order.revision, actor="comprador")
         else:
-            self.pay(order, paid_at, first_payment_cents(order))
+            self.pay(order, paid_at, first_payment_cents(order), by=by)
         if works:
             self.work(order, paid_at + timedelta(seconds=5))
         order.refresh_from_db()
         return order
 
-    def pay(self, order: Order, at: datetime, cents: int) -> None:
-        """The buyer pays by card. A plan saves the card for its other instalments."""
-        payment = self.payment(cents)
+    def pay(
+        self, order: Order, at: datetime, cents: int, *, by: PaymentKind = PaymentKind.SAMPLE
+    ) -> None:
+        """The buyer pays. A plan saves the card for its other instalments.
+
+        A payment of another kind than "sample" is of the order's customer, which the sandbox gets.
+        """
+        payment = replace(self.payment(cents), kind=by)
+        if by != PaymentKind.SAMPLE:
+            customer = self.reference("cus")
+            Order.objects.filter(pk=order.pk).update(customer_reference=customer)
         if order.in_instalments:
             payment = replace(payment, payment_method=self.reference("pm"))
             customer = self.reference("cus")

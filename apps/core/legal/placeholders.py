@@ -17,7 +17,7 @@ _ENDING = re.compile(PLACEHOLDER.pattern + r"(\.(?=[\s<]|$))?")
 # Fields of `SiteSettings`, and values of the Django settings.
 OWNER_FIELDS = (
     "legal_name", "tax_id", "legal_address", "support_email", "support_phone",
-    "other_payments",
+    "other_payments", "payment_methods", "payments_by_request",
 )  # fmt: skip
 SITE_FIELDS = ("brand", "site_url")
 

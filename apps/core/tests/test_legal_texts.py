@@ -49,7 +49,8 @@ def test_the_four_texts_exist_in_version_1_of_10_july_2025():
         "Todas las asignaturas incluyen PECs personalizadas",
         "PECs generales, más económicas, escríbenos",
         "tarjeta de crédito o débito",
-        "También aceptamos transferencia bancaria, Bizum o PayPal",
+        "Puedes pagar con tarjeta de crédito o débito, Bizum o PayPal.",
+        "También aceptamos transferencia bancaria: escríbenos a hola@academia.example",
         "artículo 270 del Código Penal",
     ],
 )

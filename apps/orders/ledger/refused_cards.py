@@ -42,10 +42,21 @@ def count_refused_card(*, order_id: int, refusal_id: str, reason: str, actor: st
     return True
 
 
+@transaction.atomic
+def lock_for_attempts(*, order_id: int, actor: str) -> None:
+    """Lock the order for an hour, because too many attempts to pay it were begun."""
+    order = locked_order(order_id)
+    if order.is_locked:
+        return
+    order.locked_until = timezone.now() + REFUSED_CARDS_LOCK
+    order.save(update_fields=["locked_until", "updated_at"])
+    note(order, kind=EventKind.TOO_MANY_ATTEMPTS, actor=actor, reason="Más de 8 en una hora")
+
+
 def refuse_while_locked(order: Order) -> None:
     """Raise TooManyRequests while too many refused cards lock the order."""
     if order.locked_until and order.is_locked:
         seconds = int((order.locked_until - timezone.now()).total_seconds()) + 1
         raise TooManyRequests(
-            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
+            seconds, "Demasiados intentos de pago. Vuelve a intentarlo dentro de una hora."
         )

@@ -97,8 +97,10 @@ class PaymentKind(models.TextChoices):
     """How a payment is made. An open payment is a card's until the provider says otherwise."""
 
     CARD = "card", "Tarjeta"
-    # Apple Pay, Google Pay, Link, PayPal and what else the provider's account has.
+    # Apple Pay, Google Pay, Link and what else the provider's account has.
     WALLET = "wallet", "Cartera digital"
+    BIZUM = "bizum", "Bizum"
+    PAYPAL = "paypal", "PayPal"
     TRANSFER = "transfer", "Transferencia"
     FREE = "free", "Sin coste"
     # Paid with what was paid for a line of another order, which was exchanged for this one.
@@ -111,7 +113,7 @@ WITHOUT_PROVIDER = (PaymentKind.TRANSFER, PaymentKind.FREE, PaymentKind.CREDIT)
 # Staff make refunds of these payments at their bank.
 REFUNDED_BY_HAND = (PaymentKind.TRANSFER, PaymentKind.CREDIT)
 # The provider can be asked about payments of these kinds.
-AT_PROVIDER = (PaymentKind.CARD, PaymentKind.WALLET)
+AT_PROVIDER = (PaymentKind.CARD, PaymentKind.WALLET, PaymentKind.BIZUM, PaymentKind.PAYPAL)
 
 # The payment can still succeed at the provider.
 PAYMENT_OPEN = (PaymentStatus.OPEN, PaymentStatus.PROCESSING)
@@ -198,6 +200,7 @@ class EventKind(models.TextChoices):
     FRIEND_CODE_MISUSED = "friend_code_misused", "Código de amigo que no correspondía"
     QUOTE_ALREADY_USED = "quote_already_used", "Presupuesto usado en otro pedido"
     CARD_REFUSED = "card_refused", "Tarjeta rechazada"
+    TOO_MANY_ATTEMPTS = "too_many_attempts", "Demasiados intentos de pago"
     CARD_CHANGED = "card_changed", "Tarjeta cambiada"
     CHARGE_REFUSED = "charge_refused", "Cobro de un plazo rechazado"
     CHARGE_AGAIN = "charge_again", "Cobrar otra vez un plazo"

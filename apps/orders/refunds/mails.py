@@ -49,6 +49,7 @@ def refund_made_context(ids: dict[str, Any]) -> dict[str, Any]:
     return {
         **_common(refunds, order),
         "first_name": TypedText(order.first_name),
+        "paid_with": refunds[0].payment.kind,
         "by_transfer": any(refund.payment.is_refunded_by_hand for refund in refunds),
         "is_whole": is_whole,
         "lines": [line.name for line in ended],

@@ -61,12 +61,35 @@ def test_question_names_the_universities_of_the_catalogue(client):
     assert announced in text_of(client, "/")
 
 
-def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client):
+@pytest.mark.parametrize(
+    ("switches", "sentence"),
+    [
+        ({}, "tarjeta de crédito o débito, Bizum o PayPal."),
+        ({"bizum": False}, "tarjeta de crédito o débito o PayPal."),
+        ({"paypal": False}, "tarjeta de crédito o débito o Bizum."),
+        ({"bizum": False, "paypal": False}, "tarjeta de crédito o débito."),
+    ],
+)
+def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client, switches, sentence):
     SiteSettings.current()
-    SiteSettings.objects.update(other_payments="giro postal")
-    assert "Con tarjeta de crédito o débito, giro postal. En la tienda" in text_of(client, "/")
-    assert "También aceptamos giro postal" in LegalText.objects.current("terminos").html()
-    assert academy_props()["other_payments"] == "giro postal"
+    SiteSettings.objects.update(other_payments="giro postal", **switches)
+    question, terms = text_of(client, "/"), LegalText.objects.current("terminos").html()
+    for text in (question, terms):
+        assert f"{sentence} También aceptamos giro postal: escríbenos a" in text
+        for name in ("bizum", "paypal"):
+            assert (name in text.lower()) is switches.get(name, True)
+    props = academy_props()
+    assert (props["bizum"], props["paypal"]) == (
+        switches.get("bizum", True), switches.get("paypal", True),
+    )  # fmt: skip
+    assert props["other_payments"] == "giro postal"
+
+
+def test_ways_to_pay_by_mail_are_not_named_if_there_are_none(client):
+    SiteSettings.current()
+    SiteSettings.objects.update(other_payments="")
+    assert "También aceptamos" not in text_of(client, "/")
+    assert "También aceptamos" not in LegalText.objects.current("terminos").html()
 
 
 def test_questions_for_search_engines_have_no_placeholders(client):

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.core.models import SiteSettings
 from apps.orders.checkout.request import Placed
 from apps.orders.errors import PaymentInProgress
 from apps.orders.gifts.details import stored_details
@@ -122,6 +123,7 @@ def _create(placed: Placed) -> ProviderPayment:
         "email": order.email,
         "keep_card": order.payment_type == PaymentType.INSTALMENTS,
         "contents": _contents(placed),
+        "offered": SiteSettings.current().optional_methods,
         "keys": StoredKeys(order, f"order-{order.idempotency_id}-{order.revision}"),
     }
     if is_hosted():

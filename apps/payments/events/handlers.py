@@ -14,14 +14,15 @@ from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail
 from apps.orders.models import Payment
-from apps.payments.card_testing import count_refused_cards
+from apps.payments.card_testing import count_approval_asked, count_refused_cards
 from apps.payments.checkout.closing import stop_card_testing
 from apps.payments.models import ProviderEvent
 from apps.payments.plan.change_card import record_card, stop_card_testing_in_setup
 from apps.payments.refunds.at_stripe import fetch_and_record_dispute, fetch_and_record_refunds
-from apps.payments.report import report
+from apps.payments.report import order_of, report
 from apps.payments.stripe.charges import payment_of_charge
 from apps.payments.stripe.client import PaymentNotFound
+from apps.payments.stripe.declines import AUTHENTICATION
 from apps.payments.stripe.events import UNREADABLE
 from apps.payments.stripe.failed_charges import Refusal, refusals_of_payment, refusals_of_setup
 from apps.payments.stripe.intents import PaymentIds, ProviderPayment, retrieve_payment
@@ -120,6 +121,20 @@ def _on_refusal(payload: dict[str, Any]) -> str:
     return f"{outcome}; tarjeta rechazada" if orders else outcome
 
 
+def _on_approval_asked(payload: dict[str, Any]) -> str:
+    """Count an attempt that asks somebody to approve it, once for each event.
+
+    Stripe sends one for each attempt. By now the attempt may be over, and another one have begun.
+    """
+    payment, outcome = _look_up(PaymentIds(object_id(payload)))
+    order = order_of(payment)
+    is_automatic = payment.refusal_code in AUTHENTICATION
+    if order is not None and payment.status == "open" and not is_automatic:
+        count_approval_asked(order, actor="Stripe")
+        stop_card_testing(order)
+    return outcome
+
+
 def _on_card(payload: dict[str, Any]) -> str:
     reference = object_id(payload)
     try:
@@ -181,6 +196,7 @@ HANDLERS: dict[str, Handler] = {
     "payment_intent.processing": _on_payment,
     "payment_intent.canceled": _on_payment,
     "payment_intent.payment_failed": _on_refusal,
+    "payment_intent.requires_action": _on_approval_asked,
     "setup_intent.setup_failed": _on_refused_setup,
     "setup_intent.succeeded": _on_card,
     "charge.refunded": _on_refunded_charge,

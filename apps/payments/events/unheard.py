@@ -11,6 +11,7 @@ from django.utils import timezone
 from apps.core.models import Incident, Restore
 from apps.core.monitoring.incidents import IncidentKind, note_incident, register_incident
 from apps.orders.models import Payment
+from apps.orders.models.statuses import AT_PROVIDER
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.events import RefusedBecause
 
@@ -59,7 +60,7 @@ def events_are_missing() -> bool:
         status=Payment.Status.SUCCEEDED,
         currency="eur",
         order__isnull=False,
-        kind__in=(Payment.Kind.CARD, Payment.Kind.WALLET),
+        kind__in=AT_PROVIDER,
         succeeded_at__lt=now - WITH_REFUSALS,
     )
     for moment in filter(None, (last_event, last_restore)):

@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from apps.core.errors import AcademyError
 from apps.payments.stripe.client import (
-    DELAYED_METHODS,
     PaymentNotFound,
     ProviderError,
     client,
+    excluded_methods,
     id_of,
     number_of,
     path_id,
@@ -59,7 +59,7 @@ def create_instalment_payment(
     params: Any = {
         **_instalment_params(order_id, numbers, attempt, amount_cents, customer),
         **receipt_of(email),
-        "excluded_payment_method_types": DELAYED_METHODS,
+        "excluded_payment_method_types": excluded_methods(),
     }
     if keep_card:
         params["setup_future_usage"] = "off_session"
@@ -182,8 +182,8 @@ def create_card_setup(*, order_id: int, customer: str) -> ProviderCard:
                 "customer": customer,
                 "usage": "off_session",
                 "automatic_payment_methods": {"enabled": True},
-                # The same methods as for payments by hand: these confirm days later.
-                "excluded_payment_method_types": DELAYED_METHODS,
+                # The same methods as for payments by hand.
+                "excluded_payment_method_types": excluded_methods(),
                 "metadata": {"order_id": str(order_id)},
             }
         )

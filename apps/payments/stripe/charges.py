@@ -10,6 +10,8 @@ from apps.orders.models.statuses import PaymentKind
 from apps.payments.stripe.client import client, id_of, number_of, path_id, provider_errors
 
 PAGE = 100
+# Stripe's types of payment methods that have a kind of their own.
+OWN_KINDS = {"bizum": PaymentKind.BIZUM, "paypal": PaymentKind.PAYPAL}
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,12 @@ def _charge(charge: stripe.Charge) -> ProviderCharge:
 
 
 def kind_of(charge: stripe.Charge) -> PaymentKind:
-    """Whether the charge was paid by a card or by a wallet, such as Apple Pay, Link or PayPal."""
+    """What the charge was paid with. All other methods, such as Link, are wallets."""
     details = charge.payment_method_details
     if details is None or details.type == "card":
         card = getattr(details, "card", None)
         return PaymentKind.WALLET if getattr(card, "wallet", None) else PaymentKind.CARD
-    return PaymentKind.WALLET
+    return OWN_KINDS.get(details.type, PaymentKind.WALLET)
 
 
 def success_of(charge: stripe.Charge) -> datetime | None:

@@ -5,7 +5,7 @@ No call runs inside a database transaction: it may take seconds, or time out aft
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -33,6 +33,15 @@ DELAYED_METHODS = [
     "sepa_debit",
     "us_bank_account",
 ]
+# Methods that the owner switches on and off ("Ajustes del sitio"). They pay an order at once: they
+# are never saved for instalments.
+OPTIONAL_METHODS = ("bizum", "paypal")
+
+
+def excluded_methods(offered: Collection[str] = (), *, keep_card: bool = False) -> list[str]:
+    """The payment methods that a payment leaves out. `offered` are of OPTIONAL_METHODS."""
+    left_out = OPTIONAL_METHODS if keep_card else (m for m in OPTIONAL_METHODS if m not in offered)
+    return [*DELAYED_METHODS, *left_out]
 
 
 class ProviderError(AcademyError):

@@ -44,6 +44,8 @@ PERMANENT = frozenset(
 )
 # The bank wants to authenticate the cardholder, so only a payment by hand can succeed.
 AUTHENTICATION = frozenset({"authentication_required", "authentication_not_handled"})
+# The buyer did not approve the payment in time (https://docs.stripe.com/error-codes).
+EXPIRED = frozenset({"payment_intent_payment_attempt_expired", "payment_method_provider_timeout"})
 
 
 def refusal_kind(code: str) -> RefusalKind:

@@ -3,6 +3,7 @@
 Nothing here runs inside a database transaction.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -13,9 +14,9 @@ from django.conf import settings
 from apps.orders.models.statuses import PaymentKind
 from apps.payments.stripe.charges import kind_of, success_of
 from apps.payments.stripe.client import (
-    DELAYED_METHODS,
     ProviderError,
     client,
+    excluded_methods,
     id_of,
     number_of,
     path_id,
@@ -87,6 +88,8 @@ class ProviderPayment:
     expires_at: int = 0
     # Stripe's code for a decline: `decline_code` if there is one, else `code`.
     refusal_code: str = ""
+    # Stripe's type of the payment method that was refused last, such as "bizum".
+    refused_method: str = ""
     # The last refused card that the buyer typed.
     refused: Refusal | None = None
     # The numbers of the instalments that it pays, if any. The attempt belongs to the first.
@@ -124,11 +127,12 @@ def create_payment(
     keep_card: bool,
     contents: PaidContents,
     keys: IdempotencyKeys,
+    offered: Collection[str] = (),
 ) -> ProviderPayment:
     """Open a payment. The same idempotency key always returns the same payment.
 
     With `keep_card` the card is saved for later instalments, and only payment methods are offered
-    that can be charged without the buyer. Raises ProviderError.
+    that can be charged without the buyer. `offered` are of OPTIONAL_METHODS. Raises ProviderError.
     """
     params: Any = {
         "amount": amount_cents,
@@ -142,7 +146,7 @@ def create_payment(
             **contents_metadata(contents),
         },
         "automatic_payment_methods": {"enabled": True},
-        "excluded_payment_method_types": DELAYED_METHODS,
+        "excluded_payment_method_types": excluded_methods(offered, keep_card=keep_card),
     }
     if keep_card:
         params["setup_future_usage"] = "off_session"
@@ -292,6 +296,7 @@ def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
         refusal_code="authentication_required"
         if intent.status == "requires_action" and metadata.get("automatic")
         else refusal_code(refusal),
+        refused_method=getattr(getattr(refusal, "payment_method", None), "type", None) or "",
         refused=last_refusal(intent),
         instalments=numbers if of_a_plan else (),
         attempt=attempt or 0 if of_a_plan else 0,

@@ -4,6 +4,7 @@ The state of a session is read in `intents`, together with other payments. Nothi
 a database transaction.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from apps.payments.stripe.client import DELAYED_METHODS, client, receipt_of
+from apps.payments.stripe.client import client, excluded_methods, receipt_of
 from apps.payments.stripe.intents import ProviderPayment, find_opened, payment_of_session
 from apps.payments.stripe.keys import IdempotencyKeys, KeysOfPart, once
 from apps.payments.stripe.paid_contents import PaidContents, contents_metadata
@@ -60,6 +61,7 @@ def create_session(
     cart: HostedCart,
     contents: PaidContents,
     keys: IdempotencyKeys,
+    offered: Collection[str] = (),
 ) -> ProviderPayment:
     """Open a payment on Stripe's hosted page, for 31 minutes. `url` is the page's address.
 
@@ -96,7 +98,7 @@ def create_session(
         },
         # Charge euros in every country.
         "adaptive_pricing": {"enabled": False},
-        "excluded_payment_method_types": DELAYED_METHODS,
+        "excluded_payment_method_types": excluded_methods(offered, keep_card=keep_card),
         "expires_at": expires_at,
         "locale": "es",
         "submit_type": "pay",

@@ -44,10 +44,12 @@ def test_no_rule_is_read_from_the_beginning_of_a_payment_s_reference():
         ({"type": "card", "card": {"brand": "visa", "wallet": None}}, "card"),
         ({"type": "card", "card": {"wallet": {"type": "apple_pay"}}}, "wallet"),
         ({"type": "link", "link": {}}, "wallet"),
-        ({"type": "paypal", "paypal": {}}, "wallet"),
+        ({"type": "klarna", "klarna": {}}, "wallet"),
+        ({"type": "paypal", "paypal": {}}, "paypal"),
+        ({"type": "bizum", "bizum": {}}, "bizum"),
     ],
 )
-def test_wallet_is_known_from_the_charge(details, kind):
+def test_kind_is_known_from_the_charge(details, kind):
     charge = stripe.Charge.construct_from({"payment_method_details": details}, "key")
     assert kind_of(charge) == kind
 

@@ -30,6 +30,8 @@ type Props = {
   handle: RefObject<CardHandle | null>;
   /** The wallets have buttons of their own above the form: the form offers none. */
   withoutWallets?: boolean;
+  /** What the form asks for, if it is more than a card. */
+  label?: string;
   /** The page that "Reintentar" loads. Empty to load the current page again. */
   reloadUrl?: string;
 };
@@ -57,8 +59,10 @@ export function CardForm(props: Props) {
 }
 
 const NO_WALLETS = { applePay: "never", googlePay: "never" } as const;
+// A card is shown first. Stripe leaves out what the payment does not take.
+const ORDER = ["card", "bizum", "paypal"];
 
-function CardFields({ clientSecret, email, handle, withoutWallets, reloadUrl }: Props) {
+function CardFields({ clientSecret, email, handle, withoutWallets, label, reloadUrl }: Props) {
   const stripe = useStripe();
   const elements = useElements();
   const [status, setStatus] = useState<"loading" | "ready" | "failed">("loading");
@@ -97,11 +101,17 @@ function CardFields({ clientSecret, email, handle, withoutWallets, reloadUrl }: 
 
   if (status === "failed") return <LoadFailed reloadUrl={reloadUrl} />;
   return (
-    <fieldset className="card-form" ref={form} tabIndex={-1} aria-label="Datos de la tarjeta">
+    <fieldset
+      className="card-form"
+      ref={form}
+      tabIndex={-1}
+      aria-label={label ?? "Datos de la tarjeta"}
+    >
       {status === "loading" && <Waiting>{PREPARING}</Waiting>}
       <PaymentElement
         options={{
           layout: "tabs",
+          paymentMethodOrder: ORDER,
           defaultValues: { billingDetails: { email } },
           ...(withoutWallets ? { wallets: NO_WALLETS } : {}),
         }}

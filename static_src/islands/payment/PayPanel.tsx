@@ -11,7 +11,8 @@ import { focusRefusal } from "./RefusalNotice";
 import { canPay, isBusy, mustAcceptPrice, type Purchase, type PurchaseEvent } from "./state";
 import { useSecondsUntil } from "./useSecondsUntil";
 import { Waiting } from "./Waiting";
-import { OrWithCard, TICK_THIS_BOX, type WalletPayment, Wallets } from "./Wallets";
+import { TICK_THIS_BOX, type WalletPayment, Wallets } from "./Wallets";
+import { waysToPay } from "./waysToPay";
 
 /** Why the buyer has to wait, and for how long. */
 function Paused({ until, text }: { until: number; text: string }) {
@@ -68,6 +69,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
   const ticked = boxes.adult && boxes.withdrawal;
   const ready = ticked && props.payable;
   const free = needsNoCard(dueNowCents);
+  const ways = waysToPay(academy, purchase.paymentType);
   const undecided = mustAcceptPrice(purchase);
 
   const requiredBoxes = useRef<HTMLDivElement>(null);
@@ -116,8 +118,9 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           paymentType={purchase.paymentType}
           asksContact={false}
           onPress={mayOpenWallet}
+          paypal={academy.paypal}
           onPay={props.onWallet}
-          after={<OrWithCard />}
+          after={<p className="wallets__or">o con {ways}</p>}
         />
       )}
       {payment.phase === "none" && (
@@ -125,8 +128,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           {free
             ? "No hay nada que pagar: no te pedimos tarjeta ni se cobra nada."
             : academy.hostedCheckout
-              ? "Al pulsar «Pagar» te llevamos a la página de pago de Stripe. No se cobra nada hasta que rellenes allí tu tarjeta y lo confirmes."
-              : "Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que lo rellenes y lo confirmes."}
+              ? `Al pulsar «Pagar» te llevamos a la página de Stripe para pagar con ${ways}. No se cobra nada hasta que lo confirmes allí.`
+              : `Al pulsar «Pagar» se abre el formulario de Stripe para pagar con ${ways}. No se cobra nada hasta que lo rellenes y lo confirmes.`}
         </p>
       )}
       {payment.phase === "preparing" && (
@@ -142,6 +145,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           email={contact.email}
           handle={card}
           withoutWallets={academy.wallets}
+          {...(ways === "tarjeta" ? {} : { label: "Datos del pago" })}
           reloadUrl={purchase.order ? recoveryUrl(purchase.order) : ""}
         />
       )}

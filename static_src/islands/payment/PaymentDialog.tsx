@@ -186,6 +186,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
             <WalletOffer
               purchase={purchase}
               order={purchase.priced ?? estimateOrder(pricing, cart, purchase, bindingQuote)}
+              academy={academy}
               onPay={(totalCents, wallet) =>
                 payWithWallet(
                   { items: toCheckoutItems(cart), totalCents, plan: pricing.instalments },

@@ -3,6 +3,7 @@ import { type InstalmentsRefusal, splitInstalments } from "../../lib/pricing/quo
 import type { Academy } from "../../schemas/academy";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
+import { waysToPay } from "./waysToPay";
 
 /** "de 20 y de 40" */
 const dayList = new Intl.ListFormat("es-ES");
@@ -58,12 +59,20 @@ export function PaymentTypeField(props: Props) {
   );
 }
 
-/** The ways to pay that the page itself does not take. */
-export function OtherPayments({ academy }: { academy: Academy }) {
+type OtherPaymentsProps = { academy: Academy; paymentType: PaymentType };
+
+/** The ways to pay on the page, and those that it does not take itself. */
+export function OtherPayments({ academy, paymentType }: OtherPaymentsProps) {
   return (
     <p className="form__note">
-      Aquí pagas con tarjeta. También aceptamos {academy.otherPayments}: escríbenos a{" "}
-      <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+      Aquí pagas con {waysToPay(academy, paymentType)}.
+      {academy.otherPayments && (
+        <>
+          {" "}
+          También aceptamos {academy.otherPayments}: escríbenos a{" "}
+          <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+        </>
+      )}
     </p>
   );
 }

@@ -25,6 +25,7 @@ import { ServerNotice } from "./ServerNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
 import type { WalletPayment } from "./Wallets";
 import { WholeOffer } from "./WholeOffer";
+import { waysToPay } from "./waysToPay";
 
 type Props = {
   purchase: Purchase;
@@ -139,11 +140,11 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           disabled={busy}
           onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
         />
-        <OtherPayments academy={academy} />
+        <OtherPayments academy={academy} paymentType={paymentType} />
       </div>
       <section className="purchase__pay" aria-labelledby="pay-heading">
         <h3 className="purchase__heading" id="pay-heading">
-          {needsNoCard(due) ? "Confirmar el pedido" : "Pago con tarjeta"}
+          {needsNoCard(due) ? "Confirmar el pedido" : `Pago con ${waysToPay(academy, paymentType)}`}
         </h3>
         <p className="purchase__email">
           <span>

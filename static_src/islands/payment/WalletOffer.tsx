@@ -1,16 +1,19 @@
 import { useRef, useState } from "react";
 import { Checkbox, NewTabLink } from "../../lib/forms/fields";
 import { formatEuros } from "../../lib/pricing/money";
+import type { Academy } from "../../schemas/academy";
 import type { PricedOrder } from "../../schemas/checkout";
 import { type GiftErrors, giftErrors } from "./gift";
 import { needsNoCard } from "./PayPanel";
 import { isBusy, type Purchase } from "./state";
 import { Waiting } from "./Waiting";
 import { TICK_THIS_BOX, type WalletPayment, Wallets } from "./Wallets";
+import { waysToPay } from "./waysToPay";
 
 type Props = {
   purchase: Purchase;
   order: PricedOrder;
+  academy: Academy;
   onPay(totalCents: number, payment: WalletPayment): void;
   /** The wallet was pressed although the gift's data in the form below are not complete. */
   onGiftErrors(errors: GiftErrors): void;
@@ -23,7 +26,7 @@ const isFillingInForm = () => document.activeElement?.closest(".purchase__contac
  * The wallets above the form of step 1. They give e-mail and phone, so the buyer pays from here: what
  * is bought, its price and the boxes of step 2 stand beside them. The boxes are unticked.
  */
-export function WalletOffer({ purchase, order, onPay, onGiftErrors }: Props) {
+export function WalletOffer({ purchase, order, academy, onPay, onGiftErrors }: Props) {
   const boxes = useRef<HTMLDivElement>(null);
   const [ticked, setTicked] = useState({ adult: false, withdrawal: false });
   const [asked, setAsked] = useState(false);
@@ -58,6 +61,7 @@ export function WalletOffer({ purchase, order, onPay, onGiftErrors }: Props) {
     <Wallets
       amountCents={order.totalCents}
       paymentType={purchase.paymentType}
+      paypal={academy.paypal}
       asksContact
       onPress={mayOpen}
       onPay={(payment) => onPay(order.totalCents, payment)}
@@ -88,7 +92,9 @@ export function WalletOffer({ purchase, order, onPay, onGiftErrors }: Props) {
           <p className="wallets__meaning">
             Pedido con obligación de pago. Tu cartera nos da tu email y tu teléfono.
           </p>
-          <p className="wallets__or">o con tus datos y tarjeta</p>
+          <p className="wallets__or">
+            o con tus datos y {waysToPay(academy, purchase.paymentType)}
+          </p>
         </>
       }
     />

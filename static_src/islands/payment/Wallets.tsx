@@ -26,6 +26,8 @@ type Props = {
   /** What is charged now, in cents. */
   amountCents: number;
   paymentType: PaymentType;
+  /** Whether the shop takes PayPal. It is not saved for instalments. */
+  paypal: boolean;
   /** Whether the wallet asks for e-mail and phone, because the buyer has not given theirs. */
   asksContact: boolean;
   /** Whether the wallet may open. If not, the page has said what is missing. */
@@ -40,9 +42,6 @@ type Props = {
 
 /** The error of a required box, if the wallet was pressed before it was ticked. */
 export const TICK_THIS_BOX = "Marca esta casilla para pagar.";
-
-/** Divides the wallets from the other ways to pay. */
-export const OrWithCard = () => <p className="wallets__or">o con tarjeta</p>;
 
 // Whether this browser had a wallet when it was last asked. Then its space is reserved at once.
 let knownToBeAvailable = false;
@@ -84,7 +83,9 @@ export function Wallets(props: Props) {
   );
 }
 
-function Buttons({ amountCents, asksContact, onPress, onPay, mayAppear, before, after }: Props) {
+function Buttons(props: Props) {
+  const { amountCents, asksContact, onPress, onPay, mayAppear, before, after } = props;
+  const paypal = props.paypal && props.paymentType === "full_payment" ? "auto" : "never";
   const stripe = useStripe();
   const elements = useElements();
   const [available, setAvailable] = useState(knownToBeAvailable);
@@ -125,6 +126,7 @@ function Buttons({ amountCents, asksContact, onPress, onPay, mayAppear, before, 
             emailRequired: asksContact,
             phoneNumberRequired: asksContact,
             buttonHeight: 48,
+            paymentMethods: { paypal },
             buttonType: { applePay: "buy", googlePay: "pay", paypal: "pay" },
             layout: { maxColumns: 2, maxRows: 3 },
           }}

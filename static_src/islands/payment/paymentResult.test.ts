@@ -195,6 +195,25 @@ describe("followPayment", () => {
     expect((await collectResults(2000)).seen).toEqual(["not_paid"]);
   });
 
+  it("says why Bizum has refused the payment", async () => {
+    serve([{ ...RAW, status: "cart", amount_paid: 0 }], {
+      error: "El pago todavía no está confirmado.",
+      code: "not_confirmed",
+      method: "bizum",
+      reason: "expired",
+    });
+    const seen: PaymentResult[] = [];
+    followPayment(REFERENCE, (result) => seen.push(result), new AbortController().signal);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(seen).toEqual([
+      {
+        kind: "not_paid",
+        refusal:
+          "El pago con Bizum ha caducado porque no se aprobó a tiempo. No se ha cobrado nada: inténtalo otra vez o elige otra forma de pago.",
+      },
+    ]);
+  });
+
   it("reports no result after it was stopped", async () => {
     serve([RAW]);
     const { seen, controller } = await collectResults(1000);

@@ -2,6 +2,7 @@
 import { ApiError, get } from "../../lib/http/api";
 import { OrderByPayment } from "../../schemas/orderByPayment";
 import { completePayment } from "./checkoutApi";
+import { RefusedElsewhere, refusedElsewhere } from "./refusals";
 
 /** The ids in the page's address. One of them is an empty string. */
 export type PaymentReference = { sessionId: string; paymentIntentId: string };
@@ -22,7 +23,8 @@ export type PaymentResult =
   /** The shop has received the money, but staff must review the order. */
   | { kind: "under_review"; order: OrderByPayment }
   | { kind: "bank_is_confirming"; order: OrderByPayment }
-  | { kind: "not_paid" }
+  /** `refusal` says why, if Bizum or PayPal has refused the payment. */
+  | { kind: "not_paid"; refusal: string }
   /** The bank was confirming the payment and has declined it. */
   | { kind: "declined" }
   | { kind: "error"; text: string };
@@ -51,7 +53,8 @@ export function errorMessage(error: unknown): string {
 export function paymentResult(order: OrderByPayment, completion: Completion): PaymentResult {
   if (order.status === "cart" || order.status === "expired") {
     if (order.paidCents > 0) return { kind: "under_review", order };
-    if (completion === "not_paid") return { kind: "not_paid" };
+    if (completion === "not_paid") return { kind: "not_paid", refusal: "" };
+    if (typeof completion === "object") return { kind: "not_paid", ...completion };
     return { kind: "bank_is_confirming", order };
   }
   if (order.refund) return { kind: "refunded", order, refund: order.refund };
@@ -61,10 +64,10 @@ export function paymentResult(order: OrderByPayment, completion: Completion): Pa
 }
 
 /**
- * The response of complete-payment: `accepted`; `not_paid`, there is no confirmed payment;
- * `unavailable`, the server could not reach Stripe.
+ * The response of complete-payment: `accepted`; `not_paid`, there is no confirmed payment, or the
+ * sentence why Bizum or PayPal has refused it; `unavailable`, the server could not reach Stripe.
  */
-export type Completion = "accepted" | "not_paid" | "unavailable";
+export type Completion = "accepted" | "not_paid" | { refusal: string } | "unavailable";
 
 /**
  * Report the payment to the server, so that the order is completed even if the webhook is lost.
@@ -115,7 +118,10 @@ async function reportPayment(reference: string): Promise<Completion> {
     () => "accepted",
     (error: unknown) => {
       const code = error instanceof ApiError ? error.code : "";
-      if (code === "not_confirmed") return "not_paid";
+      if (error instanceof ApiError && code === "not_confirmed") {
+        const refused = RefusedElsewhere.safeParse(error.data);
+        return refused.success ? { refusal: refusedElsewhere(refused.data) } : "not_paid";
+      }
       // After any other error the order's own status decides.
       return code === "provider_error" || code === "provider_busy" ? "unavailable" : "accepted";
     },

@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { cancelUrl, forgetPayment, rememberPayment } from "./pendingPayment";
+import {
+  cancelUrl,
+  forgetPayment,
+  rememberPayment,
+  rememberRefusal,
+  takeRefusal,
+} from "./pendingPayment";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -30,5 +36,21 @@ describe("the pending payment of a tab", () => {
     }
     expect(cancelUrl("cs_2")).toBe("/cancel");
     expect(cancelUrl("1")).toBe("/cancel");
+  });
+
+  it("keeps why a payment was refused for the page of its order, which shows it once", () => {
+    const kept = new Map<string, string>();
+    withWindow(() => ({
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => kept.set(key, value),
+    }));
+    rememberRefusal("Sin pago.");
+    expect(takeRefusal(12)).toBe("");
+    rememberPayment("pi_1", { orderId: 12, token: "t" });
+    rememberRefusal("Sin pago.");
+    expect(takeRefusal(13)).toBe("");
+    expect(takeRefusal(12)).toBe("Sin pago.");
+    expect(takeRefusal(12)).toBe("");
+    expect(cancelUrl("pi_1")).toBe("/cancel?order=12&token=t");
   });
 });

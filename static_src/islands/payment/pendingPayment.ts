@@ -8,7 +8,12 @@ import * as z from "zod/mini";
 import { PENDING_PAYMENT as KEY, trySessionStorage } from "../../lib/page/sessionStorage";
 import type { OrderCredentials } from "../../schemas/checkout";
 
-const PendingPayment = z.object({ reference: z.string(), orderId: z.number(), token: z.string() });
+const PendingPayment = z.object({
+  reference: z.string(),
+  orderId: z.number(),
+  token: z.string(),
+  refusal: z.optional(z.string()),
+});
 
 /** `reference` is the id of the PaymentIntent or of the Checkout Session. */
 export function rememberPayment(reference: string, { orderId, token }: OrderCredentials): void {
@@ -17,12 +22,27 @@ export function rememberPayment(reference: string, { orderId, token }: OrderCred
   );
 }
 
+/** Keep why the stored payment was refused on another site, until the order's page is shown. */
+export function rememberRefusal(refusal: string): void {
+  const stored = unfinishedOrder();
+  if (!stored) return;
+  trySessionStorage((storage) => storage.setItem(KEY, JSON.stringify({ ...stored, refusal })));
+}
+
+/** Why the last payment of this order was refused on another site, once. */
+export function takeRefusal(orderId: number): string {
+  const stored = unfinishedOrder();
+  if (stored?.orderId !== orderId || !stored.refusal) return "";
+  rememberPayment(stored.reference, stored);
+  return stored.refusal;
+}
+
 export function forgetPayment(): void {
   trySessionStorage((storage) => storage.removeItem(KEY));
 }
 
 /** The stored order. `reference` is the id of its last payment. Null if there is none. */
-export function unfinishedOrder(): (OrderCredentials & { reference: string }) | null {
+export function unfinishedOrder(): z.output<typeof PendingPayment> | null {
   const stored = PendingPayment.safeParse(
     trySessionStorage((storage) => JSON.parse(storage.getItem(KEY) ?? "null")),
   );

@@ -1,4 +1,5 @@
 /** Why process-checkout failed, as data that the page acts on, and the messages to show. */
+import * as z from "zod/mini";
 import { ApiError } from "../../lib/http/api";
 import {
   ExistingPayment,
@@ -116,6 +117,10 @@ function contactErrorsIn(fields: Record<string, string[]>): StepErrors | null {
   return Object.keys(errors).length > 0 ? errors : null;
 }
 
+const OTHER_WAY = "No se ha cobrado nada: inténtalo otra vez o elige otra forma de pago.";
+const NOT_APPROVED = `No se ha aprobado el pago. ${OTHER_WAY}`;
+const NOT_IN_TIME = `El pago ha caducado porque no se aprobó a tiempo. ${OTHER_WAY}`;
+
 // By Stripe's decline codes and error codes. Stripe's own messages are never shown.
 const CARD_ERROR_MESSAGES: Record<string, string> = {
   card_declined: "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
@@ -129,6 +134,10 @@ const CARD_ERROR_MESSAGES: Record<string, string> = {
   processing_error: "El banco no ha podido procesar el pago. Inténtalo de nuevo en un momento.",
   payment_intent_authentication_failure:
     "Tu banco no ha podido confirmar que eres tú. Inténtalo de nuevo o usa otra tarjeta.",
+  payment_method_customer_decline: NOT_APPROVED,
+  payment_method_provider_decline: NOT_APPROVED,
+  payment_intent_payment_attempt_expired: NOT_IN_TIME,
+  payment_method_provider_timeout: NOT_IN_TIME,
   // The shop has canceled the payment: it was open for too long, or price, code or plan changed.
   payment_intent_unexpected_state:
     "El formulario de pago ha caducado: ha pasado mucho tiempo o algo ha cambiado en tu compra. No se ha cobrado nada. Pulsa otra vez «Pagar».",
@@ -142,6 +151,21 @@ const CONNECTION_LOST =
 
 export const BANK_DECLINED =
   "Tu banco no ha aceptado el pago. No se ha hecho ningún cargo. Prueba con otra tarjeta.";
+
+/** Why Bizum or PayPal has sent the buyer back without a payment. */
+export const RefusedElsewhere = z.object({
+  method: z.enum(["bizum", "paypal"]),
+  reason: z.enum(["declined", "expired"]),
+});
+const SITES = { bizum: "Bizum", paypal: "PayPal" };
+
+export function refusedElsewhere({ method, reason }: z.output<typeof RefusedElsewhere>): string {
+  const what =
+    reason === "expired"
+      ? "ha caducado porque no se aprobó a tiempo"
+      : "no se ha hecho: se rechazó o se canceló";
+  return `El pago con ${SITES[method]} ${what}. ${OTHER_WAY}`;
+}
 
 /** The Spanish message for a card error of Stripe. */
 export function cardErrorMessage(error: {

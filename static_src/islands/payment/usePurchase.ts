@@ -12,7 +12,7 @@ import {
 import { contactErrors } from "./contact";
 import { giftErrors } from "./gift";
 import { redirectToHostedCheckout } from "./hostedCheckout";
-import { rememberPayment } from "./pendingPayment";
+import { recoveryUrl, rememberPayment } from "./pendingPayment";
 import {
   BANK_DECLINED,
   cardErrorMessage,
@@ -100,16 +100,19 @@ export function usePurchase(
   // end.
   const busy = isBusy(purchase);
   const redirected = purchase.payment.phase === "redirected";
+  const { order } = purchase;
   useEffect(() => {
     if (!busy) return;
     const onRestore = (event: PageTransitionEvent) => {
       if (!event.persisted) return;
       if (redirected) dispatch({ type: "returned" });
+      // Back from Bizum or PayPal. A reload of /compra would lose the cart.
+      else if (order) window.location.replace(recoveryUrl(order));
       else window.location.reload();
     };
     window.addEventListener("pageshow", onRestore);
     return () => window.removeEventListener("pageshow", onRestore);
-  }, [busy, redirected, dispatch]);
+  }, [busy, redirected, order, dispatch]);
 
   async function complete(paymentIntentId: string): Promise<void> {
     dispatch({ type: "charged", paymentIntentId });

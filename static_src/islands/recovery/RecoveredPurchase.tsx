@@ -16,10 +16,12 @@ import { BankIsConfirming, Processing, Unrecorded } from "../payment/Outcome";
 import { OtherPayments, PaymentTypeField } from "../payment/PaymentTypeField";
 import { needsNoCard, PayPanel } from "../payment/PayPanel";
 import { PromoField } from "../payment/PromoField";
-import { INVALID_PROMO } from "../payment/refusals";
+import { takeRefusal } from "../payment/pendingPayment";
+import { INVALID_PROMO, PAYMENT_ERROR } from "../payment/refusals";
 import { ServerNotice } from "../payment/ServerNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "../payment/state";
 import { usePurchase } from "../payment/usePurchase";
+import { waysToPay } from "../payment/waysToPay";
 import { changeMessage, checkoutItemsOf, purchaseOf, reasonOf, wishesOf } from "./recoveredOrder";
 import { usePricedOrder } from "./usePricedOrder";
 
@@ -37,10 +39,15 @@ function goHomeWithToast() {
 /** A saved order with its payment. The buyer can change what step 2 of the dialog can change. */
 export function RecoveredPurchase({ order: saved, token, pricing, academy }: Props) {
   const link = { order: String(saved.id), token };
+  // Bizum or PayPal has sent the buyer back without a payment.
+  const [refusal] = useState(() => takeRefusal(saved.id));
   const { purchase, dispatch, card, pay, payWithWallet, buyAgain, bankDeclined } = usePurchase(
-    purchaseOf(saved, link),
+    purchaseOf(saved, link, refusal),
     { onPaid: goHomeWithToast },
   );
+  useEffect(() => {
+    if (refusal) toast({ title: PAYMENT_ERROR, text: refusal, tone: "error" });
+  }, [refusal]);
   const { payment, contact, contactErrors, priced, promo } = purchase;
   const busy = isBusy(purchase);
   const [without, setWithout] = useState<number[]>([]);
@@ -236,7 +243,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
               disabled={busy}
               onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
             />
-            <OtherPayments academy={academy} />
+            <OtherPayments academy={academy} paymentType={paymentType} />
           </>
         )}
         <dl className="recovery__facts">
@@ -276,7 +283,9 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
         )}
       </section>
       <section className="card" aria-labelledby="recovery-pay">
-        <h2 id="recovery-pay">{needsNoCard(due) ? "Confirmar el pedido" : "Pago con tarjeta"}</h2>
+        <h2 id="recovery-pay">
+          {needsNoCard(due) ? "Confirmar el pedido" : `Pago con ${waysToPay(academy, paymentType)}`}
+        </h2>
         {isConfirming ? (
           <>
             <p className="notice notice--warning">

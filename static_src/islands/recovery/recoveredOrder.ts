@@ -42,7 +42,8 @@ export function problemOf(error: unknown): string {
   return error.status >= 400 && error.status < 500 ? error.message : QUERY_FAILED;
 }
 
-export function purchaseOf(order: RecoveredOrder, { token }: Link): Purchase {
+/** `refusal` is why the last payment was not made, if it has just been refused. */
+export function purchaseOf(order: RecoveredOrder, { token }: Link, refusal = ""): Purchase {
   return {
     ...NEW_PURCHASE,
     step: "summary",
@@ -53,6 +54,7 @@ export function purchaseOf(order: RecoveredOrder, { token }: Link): Purchase {
     promo: order.promoCode ? { code: order.promoCode, promo: null } : null,
     quote: order.quote,
     order: { orderId: order.id, token },
+    notice: refusal ? { kind: "problem", text: refusal } : null,
   };
 }
 

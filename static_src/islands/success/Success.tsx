@@ -11,7 +11,13 @@ import {
   type PaymentResult,
   referenceId,
 } from "../payment/paymentResult";
-import { cancelUrl, forgetPayment, pendingOrder } from "../payment/pendingPayment";
+import {
+  cancelUrl,
+  forgetPayment,
+  pendingOrder,
+  recoveryUrl,
+  rememberRefusal,
+} from "../payment/pendingPayment";
 import { EmailCorrection } from "./EmailCorrection";
 
 type Plan = { count: number; everyDays: number };
@@ -229,6 +235,13 @@ function giftSentence({ email, deliverOn, status }: NonNullable<OrderByPayment["
     : `El acceso llegará a ${email} el ${giftDay(deliverOn)}.`;
 }
 
+/** Lead to the saved order, with the reason if there is one, or to the cancel page. */
+function leaveUnpaid(paymentIntentId: string, refusal: string): void {
+  const order = refusal ? pendingOrder(paymentIntentId) : null;
+  if (order) rememberRefusal(refusal);
+  window.location.replace(order ? recoveryUrl(order) : cancelUrl(paymentIntentId));
+}
+
 const undecided = new Set<PaymentResult["kind"]>(["bank_is_confirming", "declined", "error"]);
 
 function usePaymentResult(reference: PaymentReference): PaymentResult {
@@ -237,7 +250,7 @@ function usePaymentResult(reference: PaymentReference): PaymentResult {
     removeStripeParameters(reference);
     const controller = new AbortController();
     const onResult = (next: PaymentResult) => {
-      if (next.kind === "not_paid") window.location.replace(cancelUrl(referenceId(reference)));
+      if (next.kind === "not_paid") leaveUnpaid(referenceId(reference), next.refusal);
       // The stored order is needed until the bank has decided: a declined payment links to it.
       else if (!undecided.has(next.kind)) forgetPayment();
       setResult(next);

@@ -71,17 +71,21 @@ def new(
         "metadata": {},
         "network_reason_code": REASONS[reason],
         "payment_intent": charge["payment_intent"],
-        "payment_method_details": {
-            "card": {
-                "brand": charge["payment_method_details"]["card"]["brand"],
-                "case_type": "chargeback",
-                "network_reason_code": REASONS[reason],
-            },
-            "type": "card",
-        },
+        "payment_method_details": _details(charge["payment_method_details"], REASONS[reason]),
         "reason": reason,
         "status": "needs_response",
     }
+
+
+def _details(paid_with: dict[str, Any], reason_code: str) -> dict[str, Any]:
+    kind = paid_with["type"]
+    if kind == "card":
+        brand = paid_with["card"]["brand"]
+        of_card = {"brand": brand, "case_type": "chargeback", "network_reason_code": reason_code}
+        return {"card": of_card, "type": "card"}
+    if kind == "paypal":
+        return {"paypal": {"case_id": None, "reason_code": None}, "type": "paypal"}
+    return {"type": kind}
 
 
 def decide(ctx: Context, id: str, status: str) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""The ways to pay that the shop takes, and how its texts name them."""
+
+from django.db import models
+
+CARD = "tarjeta de crédito o débito"
+STRIPE_FIRST = "Actívalo antes en el panel de Stripe, en «Métodos de pago»."
+
+
+class TakesPayments(models.Model):
+    """What is switched on is offered and named on the site; what is off is neither.
+
+    A new shop begins with all of them. A shop that is older than the switches begins without,
+    because its account at Stripe may lack them.
+    """
+
+    bizum = models.BooleanField(
+        "Bizum",
+        default=True,
+        db_default=False,
+        help_text=f"Se ofrece al pagar, no a plazos. {STRIPE_FIRST}",
+    )
+    paypal = models.BooleanField(
+        "PayPal",
+        default=True,
+        db_default=False,
+        help_text=f"Se ofrece al pagar, no a plazos. {STRIPE_FIRST}",
+    )
+    other_payments = models.CharField(
+        "otros medios de pago",
+        max_length=120,
+        blank=True,
+        default="transferencia bancaria",
+        db_default="transferencia bancaria",
+        help_text="Los que solo se aceptan por correo. Los nombran las preguntas frecuentes, los "
+        "términos y el pago, que piden escribir al correo de soporte. Vacío: no se nombra ninguno.",
+    )
+
+    class Meta:
+        abstract = True
+
+    @property
+    def optional_methods(self) -> tuple[str, ...]:
+        """The switched-on methods by Stripe's names, in the order in which they are offered."""
+        switches = {"bizum": self.bizum, "paypal": self.paypal}
+        return tuple(name for name, is_on in switches.items() if is_on)
+
+    @property
+    def payment_methods(self) -> str:
+        """What can be paid with on the site: "tarjeta de crédito o débito, Bizum o PayPal"."""
+        names = {"Bizum": self.bizum, "PayPal": self.paypal}
+        *first, last = [CARD, *(name for name, is_on in names.items() if is_on)]
+        return f"{', '.join(first)} o {last}" if first else last
+
+    @property
+    def payments_by_request(self) -> str:
+        """The sentence about ways to pay that staff have to arrange. Empty if there are none."""
+        if not self.other_payments:
+            return ""
+        address = getattr(self, "support_email", "")
+        return f"También aceptamos {self.other_payments}: escríbenos a {address} y te decimos cómo."

@@ -1,0 +1,137 @@
+"""Bizum and PayPal on a phone: the buyer leaves for another page and comes back."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.core.models import SiteSettings
+from apps.orders.models import Order
+from tests.browser.records import bank_undecided, only_order, payments_at_provider
+from tests.browser.visitor import Visitor, expect_to_fit, wait_until
+
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
+NOT_DONE = "No se ha cobrado nada: inténtalo otra vez o elige otra forma de pago."
+
+
+@pytest.fixture
+def maths(shelf):
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00", lessons=3)
+
+
+def leave_for(buyer: Visitor, name: str) -> None:
+    """Choose this way to pay in the form that is open, and go to its page."""
+    tab = buyer.card_form.get_by_role("radio", name=name)
+    buyer.press(tab)
+    expect(tab).to_be_checked()
+    expect(buyer.card_form.get_by_label("Número de tarjeta")).to_be_hidden()
+    buyer.press(buyer.pay_button("190,00 €"))
+    expect(buyer.page.get_by_role("heading", name=f"Pagar con {name}")).to_be_visible()
+    expect(buyer.page.get_by_text(re.compile(r"190,00\s€"))).to_be_visible()
+
+
+def answer(buyer: Visitor, button: str) -> None:
+    buyer.press(buyer.page.get_by_role("button", name=button, exact=True))
+
+
+@pytest.mark.parametrize("name", ["Bizum", "PayPal"])
+def test_approved_payment_is_a_paid_order(phone, maths, email, name):
+    phone.to_step_2(maths.degree, [maths]).tick_boxes()
+    heading = phone.dialog.get_by_role("heading", name="Pago con tarjeta, Bizum o PayPal")
+    expect(heading).to_be_visible()
+    phone.open_card_form("190,00 €")
+    expect(phone.card_form.get_by_role("radio")).to_have_count(3)
+    expect(phone.card_form.get_by_role("radio", name="Tarjeta")).to_be_checked()
+    expect_to_fit(phone.page)
+
+    leave_for(phone, name)
+    answer(phone, "Aprobar")
+    phone.expect_success()
+
+    assert "secret" not in phone.page.url
+    order = only_order(email)
+    assert (order.status, order.payments.get().kind) == (Order.Status.PAID, name.lower())
+    assert [payment["amount"] for payment in payments_at_provider(order)] == [19000]
+
+
+@pytest.mark.parametrize(
+    ("name", "button", "what"),
+    [
+        ("Bizum", "Rechazar", "El pago con Bizum no se ha hecho: se rechazó o se canceló."),
+        (
+            "Bizum",
+            "Dejar que caduque",
+            "El pago con Bizum ha caducado porque no se aprobó a tiempo.",
+        ),
+        ("PayPal", "Rechazar", "El pago con PayPal no se ha hecho: se rechazó o se canceló."),
+    ],
+)
+def test_refused_payment_leads_back_to_the_saved_order_that_a_card_pays(
+    phone, maths, email, name, button, what
+):
+    phone.watch.expect("status of 409.*/api/complete-payment")
+    phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
+    leave_for(phone, name)
+    answer(phone, button)
+
+    phone.page.wait_for_url("**/complete-payment?*")
+    expect(phone.toast("Error en el pago", f"{what} {NOT_DONE}")).to_be_visible()
+    expect(phone.page.get_by_role("alert").filter(has_text=what)).to_be_visible()
+    expect(phone.page.get_by_text(maths.name).first).to_be_visible()
+    assert only_order(email).status == Order.Status.CART
+
+    phone.buy("190,00 €")
+    expect(phone.page.get_by_text("¡Pago exitoso!")).to_be_visible()
+    wait_until(phone.page, lambda: only_order(email).status == Order.Status.PAID)
+    assert only_order(email).payments.get().kind == "card"
+
+
+def test_approval_that_is_confirmed_late_pays_the_order(phone, maths, email):
+    phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
+    leave_for(phone, "Bizum")
+    with bank_undecided():
+        answer(phone, "Aprobar, pero tarda en confirmarse")
+        waiting = phone.page.get_by_role("heading", name="Tu banco está confirmando el pago")
+        expect(waiting).to_be_visible()
+        assert only_order(email).status == Order.Status.CART
+    phone.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_buyer_who_goes_back_from_bizum_finds_the_purchase(phone, maths, email):
+    phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
+    leave_for(phone, "Bizum")
+
+    phone.page.go_back()
+
+    link = phone.page.get_by_role("link", name="Continuar")
+    pay = phone.pay_button("190,00 €")
+    expect(link.or_(pay).first).to_be_visible()
+    if link.count():
+        phone.press(link)
+    phone.buy("190,00 €")
+    wait_until(phone.page, lambda: only_order(email).status == Order.Status.PAID)
+    assert len(payments_at_provider(only_order(email))) == 1
+
+
+def test_instalments_are_paid_by_card_alone(phone, maths):
+    phone.to_step_2(maths.degree, [maths])
+    phone.press(phone.dialog.get_by_role("radio", name="3 plazos"))
+    expect(phone.dialog.get_by_role("heading", name="Pago con tarjeta", exact=True)).to_be_visible()
+    phone.tick_boxes().open_card_form("66,68 €")
+    expect(phone.card_form.get_by_label("Número de tarjeta")).to_be_visible()
+    expect(phone.card_form.get_by_role("radio")).to_have_count(0)
+
+
+def test_what_is_switched_off_is_neither_offered_nor_named(phone, maths):
+    SiteSettings.objects.update(bizum=False, paypal=False)
+    try:
+        phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
+        expect(phone.card_form.get_by_label("Número de tarjeta")).to_be_visible()
+        expect(phone.card_form.get_by_role("radio")).to_have_count(0)
+        expect(phone.dialog).to_contain_text("Aquí pagas con tarjeta. También aceptamos")
+        expect(phone.dialog).not_to_contain_text(re.compile("Bizum|PayPal"))
+    finally:
+        SiteSettings.objects.update(bizum=True, paypal=True)
