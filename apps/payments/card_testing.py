@@ -247,7 +247,7 @@ def _count(order: Order, refusal: Refusal, *, actor: str) -> None:
     counted = count_refused_card(
         order_id=order.pk,
         refusal_id=refusal.refusal_id,
-        reason=refusal_text(refusal.code),
+        reason=refusal_text(refusal.code, method=refusal.method),
         actor=actor,
     )
     if not counted:

@@ -217,6 +217,57 @@ def test_a_wrong_key_is_the_providers_error_and_not_shown(provider, settings, or
     assert isinstance(refused.value.__cause__, stripe.AuthenticationError)
 
 
+# ------------------------------------------------------------------ Bizum and PayPal
+
+both = pytest.mark.parametrize("kind", ["bizum", "paypal"])
+
+
+def leave_for(
+    provider: stripe.StripeClient, payment: ProviderPayment, kind: Any
+) -> stripe.PaymentIntent:
+    """What Stripe.js does for a method whose buyer leaves the page."""
+    method = provider.v1.payment_methods.create({"type": kind})
+    return provider.v1.payment_intents.confirm(
+        payment.reference, {"payment_method": method.id, "return_url": RETURN_URL}
+    )
+
+
+@both
+def test_payment_takes_a_method_that_is_offered_and_sends_the_buyer_to_its_page(
+    provider, order_id, customer, kind
+):
+    """The account must have the method (dashboard, "Payment methods")."""
+    payment = open_payment(order_id, customer, offered=(kind,))
+
+    intent = leave_for(provider, payment, kind)
+
+    assert intent.status == "requires_action"
+    assert intent.next_action.type == "redirect_to_url"
+    assert intent.next_action.redirect_to_url.url.startswith("http")
+    assert intent.next_action.redirect_to_url.return_url == RETURN_URL
+    assert retrieve_payment(payment).status == "open"
+    # A buyer who gives up pays the same payment by card.
+    assert confirm(provider, payment).status == "succeeded"
+
+
+@both
+def test_payment_that_waits_at_another_page_can_be_canceled(provider, order_id, customer, kind):
+    payment = open_payment(order_id, customer, offered=(kind,))
+    leave_for(provider, payment, kind)
+
+    assert cancel_payment(payment).status == "canceled"
+
+
+@both
+@pytest.mark.parametrize("terms", [{}, {"keep_card": True, "offered": ("bizum", "paypal")}])
+def test_payment_refuses_a_method_that_is_left_out(provider, order_id, customer, kind, terms):
+    payment = open_payment(order_id, customer, **terms)
+
+    with pytest.raises(stripe.InvalidRequestError):
+        leave_for(provider, payment, kind)
+    assert retrieve_payment(payment).status == "open"
+
+
 # ------------------------------------------------------------------ the instalments to come
 
 

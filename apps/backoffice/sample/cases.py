@@ -70,7 +70,7 @@ def refused_card(shop: SampleShop, at: datetime) -> None:
     """The first card is refused; the second one pays."""
     order = shop.save(at, ("Marketing", 1, 1))
     with clock_at(at + timedelta(minutes=2)):
-        reason, event = "sin saldo suficiente", shop.reference("evt")
+        reason, event = "Tarjeta rechazada: sin saldo suficiente", shop.reference("evt")
         count_refused_card(order_id=order.pk, refusal_id=event, reason=reason, actor="Stripe")
     shop.pay(order, at + timedelta(minutes=5), order.total_cents)
     shop.work(order, at + timedelta(minutes=6))

@@ -21,7 +21,7 @@ def count_refused_card(*, order_id: int, refusal_id: str, reason: str, actor: st
     """Count one refused card; every eighth one locks the order. Returns False for a repetition.
 
     `refusal_id` is the provider's id of the refusal. It counts once, even if webhook, worker and
-    reconciliation report it at the same moment. `reason` is the decline in words, for staff.
+    reconciliation report it at the same moment. `reason` is a sentence for staff.
     """
     order = locked_order(order_id)
     if has_event(order, kind=EventKind.CARD_REFUSED, external_id=refusal_id):
@@ -34,7 +34,7 @@ def count_refused_card(*, order_id: int, refusal_id: str, reason: str, actor: st
         kind=EventKind.CARD_REFUSED,
         external_id=refusal_id,
         actor=actor,
-        reason=f"Tarjeta rechazada: {reason}",
+        reason=reason,
     )
     if order.refused_cards % REFUSED_CARDS_LIMIT == 0:
         order.locked_until = timezone.now() + REFUSED_CARDS_LOCK

@@ -8,10 +8,9 @@ import stripe
 
 from apps.orders.models.statuses import PaymentKind
 from apps.payments.stripe.client import client, id_of, number_of, path_id, provider_errors
+from apps.payments.stripe.declines import OWN_KINDS
 
 PAGE = 100
-# Stripe's types of payment methods that have a kind of their own.
-OWN_KINDS = {"bizum": PaymentKind.BIZUM, "paypal": PaymentKind.PAYPAL}
 
 
 @dataclass(frozen=True)

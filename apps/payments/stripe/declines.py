@@ -1,8 +1,11 @@
-"""Why Stripe or a bank refused a card."""
+"""Why Stripe, a bank or the buyer refused a payment."""
 
 from typing import Any
 
-from apps.orders.models.statuses import RefusalKind
+from apps.orders.models.statuses import PaymentKind, RefusalKind
+
+# Stripe's types of payment methods that have a kind of their own in the shop.
+OWN_KINDS = {"bizum": PaymentKind.BIZUM, "paypal": PaymentKind.PAYPAL}
 
 
 def refusal_code(refusal: Any) -> str:
@@ -62,7 +65,10 @@ def refusal_kind(code: str) -> RefusalKind:
     return RefusalKind(code) if code in kinds_with_own_code else RefusalKind.OTHER
 
 
-def refusal_text(code: str) -> str:
+def refusal_text(code: str, *, method: str = "card") -> str:
     """The refusal in words for staff, with the code by which Stripe's dashboard names it."""
-    text = refusal_kind(code).label.lower()
+    text = f"Tarjeta rechazada: {refusal_kind(code).label.lower()}"
+    if method in OWN_KINDS:
+        what = "caducado" if code in EXPIRED else "no aprobado"
+        text = f"Pago con {OWN_KINDS[method].label} {what}"
     return f"{text} ({code})" if code else text

@@ -1,4 +1,4 @@
-"""Refused cards as Stripe lists them.
+"""Refused cards, and refused Bizum and PayPal payments, as Stripe lists them.
 
 These are failed charges, failed attempts of card set-ups, and failed 3-D Secure.
 
@@ -20,7 +20,7 @@ PAGE = 100
 
 @dataclass(frozen=True)
 class Refusal:
-    """One refused card that a buyer typed.
+    """One refused card that a buyer typed, or a refused payment by another method.
 
     `refusal_id` is the id of the failed charge or of the failed attempt. `reference` is the id of
     the payment intent or of the set-up. `code` is Stripe's code of the decline. `fingerprint` is
@@ -32,6 +32,8 @@ class Refusal:
     customer: str
     code: str
     fingerprint: str
+    # Stripe's type of the payment method, such as "bizum".
+    method: str = "card"
 
 
 def refusals_of_payment(reference: str) -> list[Refusal]:
@@ -79,6 +81,7 @@ def last_refusal(intent: stripe.PaymentIntent) -> Refusal | None:
         customer=id_of(intent.customer),
         code=refusal_code(error),
         fingerprint=_fingerprint(method),
+        method=_type(method),
     )
 
 
@@ -93,6 +96,7 @@ def _failed_charges(filters: dict[str, Any]) -> list[Refusal]:
                 customer=id_of(charge.customer),
                 code=_decline_code(charge),
                 fingerprint=_fingerprint(charge.payment_method_details),
+                method=_type(charge.payment_method_details),
             )
             for charge in page.auto_paging_iter()
             if charge.status == "failed" and not _is_automatic(charge)
@@ -109,6 +113,10 @@ def _decline_code(charge: stripe.Charge) -> str:
 def _is_automatic(paid: stripe.Charge | stripe.PaymentIntent) -> bool:
     """Whether the shop charged a saved card. A charge has the metadata of its payment intent."""
     return bool(paid.metadata) and "automatic" in paid.metadata.to_dict()
+
+
+def _type(method: Any) -> str:
+    return getattr(method, "type", None) or "card"
 
 
 def _fingerprint(method: Any) -> str:

@@ -62,6 +62,8 @@ def test_refused_payment_says_why_and_the_same_order_is_paid_by_card(
     assert (answer["method"], answer["reason"]) == (kind, reason)
     order = Order.objects.get()
     assert (order.status, order.lines.count(), order.refused_cards) == ("cart", 1, 1)
+    told = order.events.get(kind=EventKind.CARD_REFUSED).reason
+    assert told.startswith(f"Pago con {PaymentKind(kind).label} ")
     assert not Mail.objects.exists()
     sandbox.confirm(placed["client_secret"])
     assert complete(api, placed)[0] == 200

@@ -35,7 +35,7 @@ def statements(most: int) -> Iterator[None]:
 def test_a_paid_purchase_takes_few_statements(api, sandbox):
     SiteSettings.current()  # Creates the row.
     subject = make_subject(price="100.00")
-    with statements(most=25):
+    with statements(most=26):
         placed = api.checkout(checkout_body(whole(subject), total=95.0))
     sandbox.confirm(placed["client_secret"])
     payment = placed["payment_intent_id"]

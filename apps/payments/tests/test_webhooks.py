@@ -127,7 +127,7 @@ def test_decline_reported_twice_is_counted_once(placed):
     assert order.refused_cards == 1
     event = order.events.last()
     assert (event.kind, event.external_id) == ("card_refused", "ch_1")
-    assert event.reason == "Tarjeta rechazada: expired_card"
+    assert event.reason == "expired_card"
 
 
 def test_payment_of_another_shop_is_stored_without_an_order(api, sandbox, work):
