@@ -213,7 +213,7 @@ def _settle(ids: HasPaymentIds) -> tuple[Order, bool]:
     return order, False
 
 
-def _refused_elsewhere(payment: ProviderPayment) -> dict[str, str]:
+def _refused_elsewhere(payment: ProviderPayment) -> dict[str, Any]:
     """Of a payment that Bizum or PayPal refused, its method and whether it expired.
 
     The buyer is back from another site, and is told why.

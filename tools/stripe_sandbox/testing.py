@@ -56,16 +56,15 @@ class SandboxProcess:
     def leave_for(self, kind: str, client_secret: str) -> str:
         """Confirm with Bizum or PayPal as Stripe.js does. Returns the page that the buyer opens."""
         browser = self.browser_client()
-        method = browser.v1.payment_methods.create({"type": kind})  # type: ignore[typeddict-item]
-        intent = browser.v1.payment_intents.confirm(
-            client_secret.split("_secret_")[0],
-            {
-                "client_secret": client_secret,  # type: ignore[typeddict-unknown-key]
-                "payment_method": method.id,
-                "return_url": "http://127.0.0.1/success",
-                "use_stripe_sdk": True,
-            },
-        )
+        created: Any = {"type": kind}
+        confirmed: Any = {
+            "client_secret": client_secret,
+            "payment_method": browser.v1.payment_methods.create(created).id,
+            "return_url": "http://127.0.0.1/success",
+            "use_stripe_sdk": True,
+        }
+        reference = client_secret.split("_secret_")[0]
+        intent = browser.v1.payment_intents.confirm(reference, confirmed)
         action = intent.next_action
         if action is None or action.redirect_to_url is None:
             raise AssertionError(f"{kind} leads to no page: {intent.status}")
