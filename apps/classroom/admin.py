@@ -264,6 +264,15 @@ class SemesterAdmin(AcademyModelAdmin):
     list_display = ("name", "last_day", "last_month")
     search_fields = ("name",)
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Refuse to delete the last semester: what is sold without one is open for ever."""
+        *found, protected = super().get_deleted_objects(objs, request)
+        kept = Semester.objects.exclude(pk__in=[semester.pk for semester in objs])
+        if not request.user.is_superuser and not kept.exists():
+            reason = "Sin ningún semestre, los accesos no tienen fin: solo puede un superusuario."
+            protected = [*protected, reason]
+        return *found, protected
+
 
 class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
     """Looks the course up in Moodle on save, so that staff see a typing error at once."""

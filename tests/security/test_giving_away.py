@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import PriceBatch
-from apps.classroom.models import Enrolment
+from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
 from apps.core.models import DeletedRow, StaffExtension, StaffLimit
@@ -423,6 +423,27 @@ def duplicate_transfer(client, clerk, too_much):
     return True
 
 
+def two_semesters():
+    """What is sold without a semester is open for ever."""
+    Semester.objects.all().delete()
+    return [Semester.objects.create(name="S", last_month=month, last_day=30) for month in (1, 6)]
+
+
+def semesters(client, clerk, too_much):
+    rows = two_semesters()
+    rows = rows if too_much else rows[:1]
+    chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
+    client.post(admin_url(Semester, "changelist"), {**chosen, "post": "yes"})
+    return Semester.objects.count() < 2
+
+
+def last_semester(client, clerk, too_much):
+    rows = two_semesters()
+    for row in rows if too_much else rows[:1]:
+        client.post(admin_url(Semester, "delete", row.pk), {"post": "yes"})
+    return Semester.objects.count() == (0 if too_much else 1)
+
+
 def give_access(days):
     """An access that a purchase opened, and the day that is so many days after its end."""
     number = next(_numbers)
@@ -473,6 +494,7 @@ WAYS = [
     prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
     extended_again, many_extensions, gift_of_a_course_that_was_used, duplicate_transfer,
+    semesters, last_semester,
 ]  # fmt: skip
 
 
