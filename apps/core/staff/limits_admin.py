@@ -10,11 +10,13 @@ from apps.core.staff.fresh_password import AsksPasswordToChange
 EFFECT = (
     "Vale para cada persona del grupo; quien está en varios tiene lo más alto. Un grupo sin fila "
     "propia tiene lo que muestra el formulario al añadir una. Por encima del descuento, el pedido "
-    "espera a que lo apruebe otra persona, y un precio, un código o una campaña se rechazan. Lo "
-    "que pase de las ampliaciones lo hace alguien con un límite mayor. Los "
-    "códigos cuentan con todos sus usos el día en que se crean o se activan. El servidor pone "
-    "además un máximo de devoluciones y de transferencias al día para todos. Los superusuarios no "
-    "tienen límite de descuentos ni de ampliaciones."
+    "espera a que lo apruebe otra persona, y un precio, un código o una campaña se rechazan. "
+    "Cambiar un curso de hace más de 14 días, o por segunda vez, cuenta como descuento. Los "
+    "plazos que perdona una devolución cuentan en ella. Lo que pase de las ampliaciones lo hace "
+    "alguien con un límite mayor. Los códigos cuentan con todos sus usos el día en que se crean, "
+    "se activan o se alargan. El servidor pone además un máximo de devoluciones y de "
+    "transferencias al día para todos. Los superusuarios no tienen límite de descuentos ni de "
+    "ampliaciones."
 )
 
 

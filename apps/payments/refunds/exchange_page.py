@@ -212,12 +212,21 @@ def _preview(
     request: HttpRequest, wanted: ExchangeRequest, exchange: PricedExchange
 ) -> dict[str, Any]:
     new = exchange.priced.today.lines[0]
+    refusal = _over_limit(request, wanted, exchange)
+    counted = (
+        ["Se compró hace más de 14 días, o ya vino de un cambio: lo pagado cuenta como descuento."]
+        if exchange.gives_credit
+        else []
+    )
+    waits = [f"{refusal} El cambio espera a que otra persona lo apruebe."] if refusal else []
     return {
-        "preview": list(_effects(wanted, exchange)),
+        "preview": list(_effects(wanted, exchange, waits=bool(refusal))),
         "warnings": [
             *(f"Ya lo tiene: {name}." for name in exchange.priced.bought_before),
-            *_over_limit(request, wanted, exchange),
+            *counted,
+            *waits,
         ],
+        "waits": bool(refusal),
         "exchange": exchange,
         "old_name": wanted.line.name,
         "new_name": new.name,
@@ -226,26 +235,18 @@ def _preview(
     }
 
 
-def _over_limit(
-    request: HttpRequest, wanted: ExchangeRequest, exchange: PricedExchange
-) -> list[str]:
-    """What counts as a discount, and whether it waits for a second person."""
+def _over_limit(request: HttpRequest, wanted: ExchangeRequest, exchange: PricedExchange) -> str:
+    """Why the exchange needs a second person. Empty if it does not."""
     full_cents = exchange.priced.today.total_cents
     given_cents = wanted.discount_cents + (exchange.credit if exchange.gives_credit else 0)
-    why = (
-        "Se compró hace más de 14 días, o ya vino de un cambio: lo pagado por ello cuenta como un "
-        "descuento. "
-        if exchange.gives_credit
-        else ""
-    )
     try:
         check_discount(request.user, full_cents=full_cents, discount_cents=given_cents)
     except OverLimit as refusal:
-        return [f"{why}{refusal.message} El cambio espera a que otra persona lo apruebe."]
-    return [why.strip()] if why else []
+        return refusal.message
+    return ""
 
 
-def _effects(wanted: ExchangeRequest, exchange: PricedExchange) -> list[str]:
+def _effects(wanted: ExchangeRequest, exchange: PricedExchange, *, waits: bool) -> list[str]:
     """What the exchange would do, as Spanish sentences."""
     line = wanted.line
     kept = line in lines_kept_open(line.order, [line])
@@ -257,8 +258,10 @@ def _effects(wanted: ExchangeRequest, exchange: PricedExchange) -> list[str]:
     if exchange.due:
         by_card = wanted.paid_by == StaffOrder.PaidBy.LINK
         how = "un enlace para pagar con tarjeta" if by_card else "los datos de la transferencia"
+        then = "Cuando se apruebe, el" if waits else "El"
         return [
-            f"El alumno recibe por correo {how} de {format_euros(exchange.due)}. Le vale 30 días.",
+            f"{then} alumno recibe por correo {how} de {format_euros(exchange.due)}. Le vale 30 "
+            "días.",
             f"Cuando pague, se abre lo nuevo y no antes. {closes}",
             f"Mientras tanto no se puede devolver nada del pedido {line.order_id}.",
         ]
@@ -267,4 +270,5 @@ def _effects(wanted: ExchangeRequest, exchange: PricedExchange) -> list[str]:
         if exchange.back
         else "No se devuelve ni se cobra nada."
     )
-    return [f"Se abre lo nuevo enseguida. {closes}", back]
+    opens = "Cuando se apruebe, se abre lo nuevo." if waits else "Se abre lo nuevo enseguida."
+    return [f"{opens} {closes}", back]

@@ -469,6 +469,27 @@ def test_page_shows_the_amounts_first_and_the_last_click_exchanges_once(api, san
     assert client.get(address).status_code == 403
 
 
+def test_page_says_that_a_late_exchange_waits_for_another_person(api, sandbox, client):
+    order = buy(api, sandbox)
+    other = make_subject("Historia", "192.00")
+    form = {"line": order.lines.get().pk, "subject": other.pk, "reason": "Se equivocó",
+            "paid_by": "link"}  # fmt: skip
+    address = reverse("admin:exchange_line", args=[order.pk])
+    user = limited("view_order", "view_subject")
+
+    with time_machine.travel(timezone.now() + timedelta(days=15)):
+        client.force_login(user)
+        shown = client.post(address, form)
+        for part in ("cuenta como descuento", "espera a que otra persona lo apruebe",
+                     "Cuando se apruebe, se abre lo nuevo", "Pedir la aprobación"):  # fmt: skip
+            assert part in read(shown)
+        data = {"form_key": shown.context["form_key"], "seen_left": 182_40, "seen_price": 182_40}
+        answer = client.post(address, {**form, **data, "confirm": "x"}, follow=True)
+
+    assert "El cambio espera a que otra persona lo apruebe" in read(answer)
+    assert StaffOrder.objects.get().awaits_approval
+
+
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_line_is_exchanged_or_refunded_once_by_clerks_at_the_same_moment(api, sandbox, work, clerk):
