@@ -39,9 +39,10 @@ from apps.backoffice.accounts.switches import (
     can_do,
 )
 from apps.backoffice.models import Authenticator
-from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, RowsInline, moment
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.fresh_password import AsksPasswordToChange, fresh_password_required
+from apps.leads.models import StaffDegree
 
 if TYPE_CHECKING:
     _GroupAdmin = auth_admin.GroupAdmin
@@ -103,6 +104,14 @@ class AccountForm(_UserChangeForm):
         return name
 
 
+class DegreeRows(RowsInline):
+    """Whose leads a teacher answers. Who may read all leads needs no rows."""
+
+    model = StaffDegree
+    fields = ("degree",)
+    autocomplete_fields = ("degree",)
+
+
 @admin.register(User)
 class StaffAdmin(_PowersAdmin, _UserAdmin):
     """Accounts of staff: invited, deactivated, never deleted, so that their log entries stay."""
@@ -124,6 +133,7 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         "abilities",
     )
     actions = ("send_link",)
+    inlines = (DegreeRows,)
     form = AccountForm
     change_password_form = PasswordOfAnotherForm
     filter_horizontal = ("user_permissions",)

@@ -246,7 +246,7 @@ KINDS = (
     Kind("Disputas", "orders.view_dispute", _disputes,
          lambda row: f"{row.get_status_display()} · {money(row.amount)}"),
     Kind("Eventos de Stripe", "payments.view_providerevent", _events, lambda row: str(row.kind)),
-    Kind("Solicitudes", "leads.view_lead", _leads,
+    Kind("Solicitudes", "leads.view_all_leads", _leads,
          lambda row: f"{row.email} · {row.get_status_display()}"),
     Kind("Asignaturas", "catalogue.view_subject", _subjects,
          lambda row: f"{row.degree} · {money(row.final_price)}"),

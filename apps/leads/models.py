@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from apps.catalogue.models import Subject
+from apps.catalogue.models import Degree, Subject
 from apps.core.models import LegalText
 from apps.leads.withdrawal.models import Withdrawal
 from apps.pricing.models import PromoCode
@@ -24,6 +24,7 @@ __all__ = [
     "QuoteDiscount",
     "QuoteSubject",
     "RequestedSubject",
+    "StaffDegree",
     "SubjectRequest",
     "Withdrawal",
 ]
@@ -33,6 +34,16 @@ EUROS: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
 
 
 class LeadQuerySet(models.QuerySet["Lead"]):
+    def visible_to(self, user: Any) -> "LeadQuerySet":
+        """The leads that an account may read: all, or those of its degrees or assigned to it.
+
+        The permission to read leads at all is asked before.
+        """
+        if user.has_perm("leads.view_all_leads"):
+            return self
+        degrees = StaffDegree.objects.filter(user=user.pk).values("degree")
+        return self.filter(Q(degree__in=degrees) | Q(assigned_to=user.pk))
+
     def unanswered(self) -> "LeadQuerySet":
         """The leads that nobody has answered or closed."""
         return self.filter(status=Lead.Status.NEW)
@@ -67,6 +78,16 @@ class Lead(models.Model):
     phone = models.CharField("teléfono", max_length=30, blank=True)
     career = models.CharField("carrera", max_length=160, blank=True)
     message = models.TextField("mensaje", blank=True)
+    # By the quoted subjects or the typed career. Teachers answer the leads of their degrees.
+    degree = models.ForeignKey(
+        Degree,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        db_index=False,
+        related_name="leads",
+        verbose_name="grado",
+    )
     promo_code = models.ForeignKey(
         PromoCode,
         models.SET_NULL,
@@ -99,6 +120,7 @@ class Lead(models.Model):
             ("answer_lead", "Puede responder solicitudes y enviar presupuestos"),
             ("assign_lead", "Puede asignar solicitudes"),
             ("give_lead_code", "Puede dar un código personal desde una solicitud"),
+            ("view_all_leads", "Puede ver las solicitudes de todos los grados"),
         )
         # Each filter of the list with the list's order.
         indexes = (
@@ -106,6 +128,7 @@ class Lead(models.Model):
             models.Index(fields=("-created_at", "-id"), name="lead_by_date"),
             models.Index(fields=("kind", "-created_at", "-id"), name="lead_by_kind"),
             models.Index(fields=("assigned_to", "-created_at", "-id"), name="lead_by_assignee"),
+            models.Index(fields=("degree", "-created_at", "-id"), name="lead_by_degree"),
             models.Index(fields=("email",), name="lead_by_email"),
             models.Index(fields=("phone",), name="lead_by_phone"),
         )
@@ -118,6 +141,25 @@ class Lead(models.Model):
         self.status = status
         if status == self.Status.ANSWERED and self.answered_at is None:
             self.answered_at = timezone.now()
+
+
+class StaffDegree(models.Model):
+    """A degree whose leads an account of staff may read without the permission to read all."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="lead_degrees", verbose_name="cuenta"
+    )
+    degree = models.ForeignKey(Degree, models.CASCADE, related_name="+", verbose_name="grado")
+
+    class Meta:
+        verbose_name = "grado cuyas solicitudes responde"
+        verbose_name_plural = "grados cuyas solicitudes responde"
+        constraints = (
+            models.UniqueConstraint(fields=("user", "degree"), name="staff_degree_once"),
+        )
+
+    def __str__(self) -> str:
+        return str(self.degree)
 
 
 class LeadEntry(models.Model):

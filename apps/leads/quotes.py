@@ -64,7 +64,8 @@ def send_quote(budget: Budget, *, email: str, phone: str, page: str = "") -> Quo
         terms = replace(terms, invited_cents=to_cents(friend_promo.value))
     priced = _price(budget, subjects, terms)
     with transaction.atomic():
-        lead = open_lead(Lead.Kind.QUOTE, email=email, phone=phone, page=page)
+        degree_id = _degree_id(subjects)
+        lead = open_lead(Lead.Kind.QUOTE, email=email, phone=phone, page=page, degree_id=degree_id)
         quote = _store(lead, budget, priced, subjects, friend_promo, terms)
         _queue_quote(quote, Origin.FORM)
     return quote
@@ -100,9 +101,14 @@ def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:
     return [by_id[subject_id] for subject_id in subject_ids]
 
 
+def _degree_id(subjects: list[Subject]) -> int | None:
+    """The degree of the subjects, or None if they are of several."""
+    degrees = {subject.degree_id for subject in subjects}
+    return degrees.pop() if len(degrees) == 1 else None
+
+
 def _price(budget: Budget, subjects: list[Subject], terms: SaleTerms) -> CalculatorQuote:
     # A budget is of one degree. Subjects of several have only campaigns for all.
-    degrees = {subject.degree_id for subject in subjects}
     return quote_calculator(
         [to_cents(subject.final_price) for subject in subjects],
         terms=terms,
@@ -110,9 +116,7 @@ def _price(budget: Budget, subjects: list[Subject], terms: SaleTerms) -> Calcula
         full_payment=budget.full_payment,
         has_friend_code=budget.has_friend_code,
         friends=budget.friends,
-        campaign=campaign_for(
-            calculator_campaigns_today(), degrees.pop() if len(degrees) == 1 else None
-        ),
+        campaign=campaign_for(calculator_campaigns_today(), _degree_id(subjects)),
     )
 
 

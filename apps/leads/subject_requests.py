@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from apps.catalogue.text import search_form
 from apps.core.mail.outbox import queue_mail
-from apps.leads.intake import open_lead
+from apps.leads.intake import degree_named, open_lead
 from apps.leads.models import Lead, RequestedSubject, SubjectRequest
 
 
@@ -28,7 +28,13 @@ def request_subject(
     """Store the request, and attach it to the other requests for the same subject."""
     requested = _lock_unpublished(university=university, career=career, subject_name=subject_name)
     lead = open_lead(
-        Lead.Kind.SUBJECT_REQUEST, name=name, email=email, phone=phone, career=career, page=page
+        Lead.Kind.SUBJECT_REQUEST,
+        name=name,
+        email=email,
+        phone=phone,
+        career=career,
+        page=page,
+        degree=degree_named(career, university),
     )
     SubjectRequest.objects.create(
         lead=lead, requested_subject=requested, university=university, subject_name=subject_name

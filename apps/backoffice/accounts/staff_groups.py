@@ -80,6 +80,7 @@ GROUP_DEFINITIONS = (
             "leads.change_requestedsubject",
             "leads.change_withdrawal",
             "leads.give_lead_code",
+            "leads.view_all_leads",
             "orders.add_ordernote",
             "orders.add_stafforder",
             "orders.change_debt",
@@ -113,6 +114,11 @@ GROUP_DEFINITIONS = (
             "core.view_sitesettings",
             "leads.change_requestedsubject",
         ),
+    ),
+    # Only the leads of the degrees that are chosen on the page of each account.
+    GroupDefinition(
+        "Profesor",
+        permissions=("leads.answer_lead", "leads.change_lead", "leads.view_lead"),
     ),
     GroupDefinition(
         "Contabilidad",

@@ -145,7 +145,7 @@ SWITCHES = (
     ),
     Switch(
         "team", "Lleva el equipo", "Usuarios, grupos, límites y la actividad de cada uno.",
-        _of(works_on=("auth.user", "auth.group", "core.stafflimit"),
+        _of(works_on=("auth.user", "auth.group", "core.stafflimit", "leads.staffdegree"),
             permissions=("core.view_staffaction",)),
     ),
 )  # fmt: skip

@@ -62,7 +62,7 @@ def student_record(student: Student, user: Any) -> Record:
         if user.has_perm("students.view_signin")
         else [],
         mails=_mails(addresses) if user.has_perm("core.view_mail") else [],
-        contacts=_contacts(addresses) if user.has_perm("leads.view_lead") else [],
+        contacts=_contacts(addresses) if user.has_perm("leads.view_all_leads") else [],
         former_emails=former,
         block_form=BlockForm(auto_id="block_%s"),
         merge_form=OtherStudentForm(auto_id="merge_%s"),

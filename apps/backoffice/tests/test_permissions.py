@@ -29,7 +29,13 @@ from tools.dev.processes import ROOT
 pytestmark = pytest.mark.django_db
 
 GROUPS = [definition.name for definition in GROUP_DEFINITIONS]
-LETTERS = {"D": "Dirección", "A": "Atención", "C": "Contenido", "M": "Contabilidad"}
+LETTERS = {
+    "D": "Dirección",
+    "A": "Atención",
+    "C": "Contenido",
+    "M": "Contabilidad",
+    "P": "Profesor",
+}
 INSIDE = ["staff without permissions", *GROUPS]
 OUTSIDE = ["visitor", "not of staff", "deactivated", "superuser without second factor"]
 OPEN_TO_VISITORS = {"login/", "logout/"}

@@ -44,7 +44,7 @@ def test_no_permission_belongs_to_two_switches_and_none_is_empty():
     assert all(permission_ids().values())
 
 
-@pytest.mark.parametrize("name", ["Atención", "Contenido", "Contabilidad"])
+@pytest.mark.parametrize("name", ["Atención", "Contenido", "Contabilidad", "Profesor"])
 def test_ready_groups_are_sums_of_switches(name):
     create_groups()
     group = Group.objects.get(name=name)

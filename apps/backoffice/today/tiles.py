@@ -145,7 +145,7 @@ TILES = (
         "orders_refund", _where(status__exact="failed"),
     ),
     TileDefinition(
-        "Solicitudes nuevas", "leads.view_lead",
+        "Solicitudes nuevas", "leads.view_all_leads",
         lambda: Lead.objects.filter(status=Lead.Status.NEW),
         "leads_lead", _where(status__exact="new"),
         bytes="attachment__size", most_megabytes=lambda: settings.ATTACHMENTS_MAX_MB,

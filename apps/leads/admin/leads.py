@@ -60,8 +60,8 @@ class LeadAdmin(AcademyModelAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Lead]:
-        leads: QuerySet[Lead] = super().get_queryset(request)
+    def get_queryset(self, request: HttpRequest) -> Any:
+        leads = super().get_queryset(request).visible_to(request.user)
         # Not list_select_related, which Django ignores for a query that already has joins.
         return leads.select_related("assigned_to", "promo_code", "quote")
 
@@ -161,7 +161,8 @@ class LeadAdmin(AcademyModelAdmin):
         """Send a visitor's file to staff as a download. The browser never displays it."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        attachment = get_object_or_404(Attachment, pk=pk)
+        leads = Lead.objects.visible_to(request.user)
+        attachment = get_object_or_404(Attachment, pk=pk, lead__in=leads)
         try:
             content = attachments.attachment_storage().open(attachment.stored_name)
         except FileNotFoundError as error:

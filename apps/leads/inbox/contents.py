@@ -105,7 +105,8 @@ def _more(lead: Lead, user: Any) -> list[Fact]:
     if student is not None and user.has_perm("students.view_student"):
         url = reverse("admin:students_student_change", args=[student.pk])
         found.append(Fact("Alumno", student.full_name or student.email, url))
-    others = Lead.objects.filter(email=lead.email).exclude(pk=lead.pk)[:MOST_OTHERS]
+    visible = Lead.objects.visible_to(user)
+    others = visible.filter(email=lead.email).exclude(pk=lead.pk)[:MOST_OTHERS]
     found += [
         Fact(
             f"{other.get_kind_display()} ({other.get_status_display().lower()})",

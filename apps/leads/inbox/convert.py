@@ -43,7 +43,11 @@ def send_quote_to(*, lead_id: int, budget: Budget, author: Any, key_id: UUID) ->
         return None
     if Quote.objects.filter(lead=lead).exists():
         lead = Lead.objects.create(
-            kind=Lead.Kind.QUOTE, name=lead.name, email=lead.email, phone=lead.phone
+            kind=Lead.Kind.QUOTE,
+            name=lead.name,
+            email=lead.email,
+            phone=lead.phone,
+            degree=lead.degree,
         )
     quote = quote_for(lead, budget)
     price = format_euros(to_cents(quote.final_price))

@@ -27,7 +27,10 @@ def inbox_tabs(request: HttpRequest, url: str) -> dict[str, Any]:
     Withdrawals have a list of their own, which the last tab opens.
     """
     unanswered: list[int | None] = list(
-        Lead.objects.unanswered().order_by()[:MOST].values_list("assigned_to", flat=True)
+        Lead.objects.visible_to(request.user)
+        .unanswered()
+        .order_by()[:MOST]
+        .values_list("assigned_to", flat=True)
     )
     more = " o más" if len(unanswered) == MOST else ""
     wait = median_first_answer()

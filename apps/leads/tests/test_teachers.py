@@ -1,0 +1,143 @@
+"""Teachers of the group Profesor: they read the leads of their degrees, and no others."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from apps.backoffice.accounts.staff_groups import create_groups
+from apps.leads.intake import degree_named
+from apps.leads.models import Attachment, Lead, StaffDegree
+from apps.leads.tests.payloads import budget
+from tests.helpers.admin import admin_url, confirm_password, make_staff
+from tests.helpers.factories import make_degree, make_subject, make_university
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def degree():
+    return make_degree(make_university("Universidad Una", acronym="UNO"), "Derecho")
+
+
+@pytest.fixture
+def teacher(client, degree):
+    create_groups()
+    user = make_staff("teo", group="Profesor", client=client)
+    StaffDegree.objects.create(user=user, degree=degree)
+    return user
+
+
+def make_lead(degree=None, **fields):
+    return Lead.objects.create(
+        kind=Lead.Kind.CONTACT, email="bruno@example.com", degree=degree, **fields
+    )
+
+
+def listed(client):
+    return set(client.get(admin_url(Lead, "changelist")).context["cl"].result_list)
+
+
+def test_teacher_lists_the_leads_of_their_degrees_and_those_assigned_to_them(
+    client, teacher, degree
+):
+    own, assigned = make_lead(degree), make_lead(assigned_to=teacher)
+    make_lead()
+    make_lead(make_degree())
+    assert listed(client) == {own, assigned}
+    tabs = client.get(admin_url(Lead, "changelist")).context["tabs"]
+    assert [tab.count for tab in tabs[:3]] == ["2", "1", "1"]
+
+
+def test_teacher_answers_a_lead_of_their_degree(client, teacher, degree):
+    lead = make_lead(degree)
+    data = {"subject": "Tu consulta", "body": "Hola.", "key_id": str(uuid4())}
+    client.post(reverse("admin:leads_lead_answer", args=[lead.pk]), data)
+    lead.refresh_from_db()
+    assert lead.status == Lead.Status.ANSWERED
+
+
+@pytest.mark.parametrize("page", ["change", "history"])
+def test_other_leads_cannot_be_opened_by_their_number(client, teacher, page):
+    lead = make_lead(make_degree())
+    answer = client.get(admin_url(Lead, page, lead.pk))
+    assert answer.status_code in (302, 404)
+    assert lead.email not in answer.content.decode()
+
+
+@pytest.mark.parametrize("page", ["answer", "note", "quote"])
+def test_nothing_can_be_sent_to_other_leads(client, teacher, page):
+    lead = make_lead(make_degree())
+    data = {"subject": "x", "body": "x", "note": "x", "key_id": str(uuid4())}
+    answer = client.post(reverse(f"admin:leads_lead_{page}", args=[lead.pk]), data)
+    assert answer.status_code == 404
+    assert not lead.entries.exists()
+
+
+@pytest.mark.parametrize("action", ["mark_answered", "close"])
+def test_actions_leave_other_leads_alone(client, teacher, action):
+    lead = make_lead(make_degree())
+    data = {"action": action, "_selected_action": [lead.pk]}
+    client.post(admin_url(Lead, "changelist"), data)
+    lead.refresh_from_db()
+    assert lead.status == Lead.Status.NEW
+
+
+def test_files_of_other_leads_are_not_sent(client, teacher):
+    file = SimpleUploadedFile("pec.pdf", b"%PDF-1.4")
+    lead = make_lead(make_degree())
+    attachment = Attachment.objects.create(
+        lead=lead, stored_name="x.pdf", original_name=file.name, size=file.size
+    )
+    answer = client.get(reverse("admin:leads_attachment_download", args=[attachment.pk]))
+    assert answer.status_code == 404
+
+
+def test_page_of_a_lead_names_no_others_of_the_same_person(client, teacher, degree):
+    lead, other = make_lead(degree), make_lead(make_degree())
+    page = client.get(admin_url(Lead, "change", lead.pk)).text
+    assert admin_url(Lead, "change", other.pk) not in page
+
+
+def test_search_of_the_admin_leads_teachers_to_no_lead(client, teacher):
+    lead = make_lead(make_degree())
+    page = client.get("/admin/buscar", {"q": lead.email}, follow=True)
+    assert page.status_code == 200
+    assert admin_url(Lead, "change", lead.pk) not in page.text
+
+
+def test_lead_gets_the_degree_that_its_career_names(degree):
+    twice = make_degree(make_university("Universidad Dos", acronym="DOS"), "Historia")
+    again = make_degree(make_university("Universidad Tres", acronym="TRES"), "x")
+    type(again).objects.filter(pk=again.pk).update(name=twice.name, name_sort=twice.name_sort)
+    assert degree_named(degree.name.upper()) == degree
+    assert degree_named(degree.name, "uno") == degree
+    assert degree_named(degree.name, "dos") is None
+    assert degree_named(twice.name) is None
+    assert degree_named(twice.name, "Universidad Dos") == twice
+    assert degree_named("Ninguna") is None
+
+
+def test_owner_chooses_the_degrees_of_an_account(admin_client, degree):
+    create_groups()
+    teo = User.objects.create_user("teo", is_staff=True)
+    page = admin_url(User, "change", teo.pk)
+    confirm_password(admin_client)
+    typed = {
+        "username": "teo", "is_active": "on",
+        "groups": [Group.objects.get(name="Profesor").pk],
+        "lead_degrees-TOTAL_FORMS": "1", "lead_degrees-INITIAL_FORMS": "0",
+        "lead_degrees-0-degree": degree.pk,
+    }  # fmt: skip
+    answer = admin_client.post(page, typed)
+    assert answer.status_code == 302
+    assert [row.degree for row in teo.lead_degrees.all()] == [degree]
+
+
+def test_quote_has_the_degree_of_its_subjects(client, degree):
+    body = budget(make_subject(degree=degree), make_subject("Otra", degree=degree))
+    answer = client.post("/api/send-budget-email", body, "application/json")
+    assert answer.status_code == 200
+    assert Lead.objects.get().degree == degree
