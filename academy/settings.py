@@ -334,6 +334,12 @@ CONTENT_SECURITY_POLICY = {
 EMAIL_BACKEND = "apps.core.mail.backends.FileBackend"
 EMAIL_FILE_PATH = VAR_DIR / "mail"
 EMAIL_TIMEOUT = 20
+ANYMAIL: dict[str, str] = {}
+# How the names of mail providers' own settings end.
+MAIL_PROVIDER_SETTINGS = (
+    "_API_KEY", "_API_TOKEN", "_SERVER_TOKEN", "_SENDER_DOMAIN", "_API_URL",
+    "_WEBHOOK_KEY", "_WEBHOOK_SIGNING_KEY", "_SIGNING_SECRET", "_WEBHOOK_VERIFICATION_KEY",
+)  # fmt: skip
 if REHEARSAL:
     pass
 elif env.str("EMAIL_URL", default=""):
@@ -342,10 +348,10 @@ elif env.str("ANYMAIL_BACKEND", default=""):
     # e.g. anymail.backends.brevo.EmailBackend, with its own variables such as BREVO_API_KEY.
     EMAIL_BACKEND = env.str("ANYMAIL_BACKEND")
     ANYMAIL = {
-        name: value
-        for name, value in env.ENVIRON.items()
-        if name.endswith(("_API_KEY", "_API_TOKEN", "_SERVER_TOKEN", "_SENDER_DOMAIN", "_API_URL"))
+        name: value for name, value in env.ENVIRON.items() if name.endswith(MAIL_PROVIDER_SETTINGS)
     }
+    # "user:password", with which the provider calls /avisos-de-correo.
+    ANYMAIL["WEBHOOK_SECRET"] = env.str("ANYMAIL_WEBHOOK_SECRET", default="")
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Academia Faro <hola@academia.example>")
 STAFF_EMAIL = env.str("STAFF_EMAIL", default="equipo@academia.example")
 

@@ -5,6 +5,7 @@ from django.views.generic import RedirectView
 from apps.backoffice.accounts.password_links import SetPassword, forgotten_password
 from apps.backoffice.forbidden import forbidden
 from apps.backoffice.monitor.views import metrics, monitor
+from apps.core.mail.bounces import mail_events
 from apps.core.web.bad_requests import bad_request
 from apps.core.web.csp_reports import csp_report
 from apps.pages.views import not_found, server_error
@@ -15,6 +16,7 @@ urlpatterns = [
     path("admin/nueva-clave", SetPassword.as_view(), name="staff_set_password"),
     path("admin/", admin.site.urls),
     path("api/", include("academy.api_urls")),
+    path("avisos-de-correo", mail_events),
     path("csp-report", csp_report),
     path("monitor", monitor),
     path("metrics", metrics),

@@ -261,6 +261,8 @@ class Mail(RetriedWork):
     to = models.EmailField("destinatario")
     context = models.JSONField("datos", default=dict)
     message_id = models.CharField("Message-ID", max_length=120)
+    # The id that the mail provider's API gave it, by which its events name it.
+    provider_id = models.CharField(max_length=200, blank=True, db_default="", editable=False)
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.QUEUED
     )
@@ -280,6 +282,9 @@ class Mail(RetriedWork):
             models.Index(fields=("created_at", "id"), name="mail_by_day"),
             # The mails of one student.
             models.Index(fields=("to", "created_at"), name="mail_by_recipient"),
+            models.Index(
+                fields=("provider_id",), condition=~Q(provider_id=""), name="mail_by_provider_id"
+            ),
             # The mails about one order.
             models.Index(KeyTransform("order_id", "context"), name="mail_by_order"),
         )

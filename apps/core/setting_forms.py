@@ -17,8 +17,6 @@ _OF_OTHERS = {
     "MOODLE_TEST_URL", "SENTRY_ENVIRONMENT", "SENTRY_RELEASE", "STRIPE_TEST_SECRET_KEY",
     "WEB_CONCURRENCY", "WORKER_INTERVAL",
 }  # fmt: skip
-# How the names of mail providers' keys end (ANYMAIL in academy/settings.py).
-_OF_MAIL = ("_API_KEY", "_API_TOKEN", "_SERVER_TOKEN", "_SENDER_DOMAIN", "_API_URL")
 # Names of nine or more letters with one wrong letter are more similar than this.
 SIMILAR = 0.88
 SHORTEST = 5
@@ -33,7 +31,8 @@ def misspelt_names() -> list[str]:
     known = known_settings() | _OF_OTHERS
     problems = []
     for name in sorted(set(os.environ) - known - settings.FORMER_SETTINGS.keys()):
-        if len(name) < SHORTEST or name.endswith(_OF_MAIL) or name.startswith("AWS_"):
+        of_provider = name.endswith(settings.MAIL_PROVIDER_SETTINGS) or name.startswith("AWS_")
+        if len(name) < SHORTEST or of_provider:
             continue
         close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=SIMILAR)
         # A name with one more word, such as STRIPE_SECRET_KEY_OLD, is no misspelling.

@@ -152,7 +152,10 @@ def _attempt(mail: Mail) -> bool:
     except Exception as error:
         _schedule_retry(mail, error, permanent=is_permanent_refusal(error))
     else:
-        _finish(mail, Mail.Status.SENT, sent_at=timezone.now())
+        sent: Any = getattr(message, "anymail_status", None)
+        named = sent is not None and sent.message_id is not None
+        provider_id = str(sent.message_id)[:200] if named else ""
+        _finish(mail, Mail.Status.SENT, sent_at=timezone.now(), provider_id=provider_id)
         if order_id := mail.context.get("order_id"):
             log_step(order_id, "mail_sent", mail.template)
     return reached

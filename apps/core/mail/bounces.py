@@ -1,0 +1,89 @@
+"""Mails that a provider took and could not deliver, as its webhook says (docs/rules.md, "Mails").
+
+django-anymail checks each provider's signature and reads its events: https://anymail.dev
+"""
+
+import logging
+from typing import Any
+
+from anymail.exceptions import (  # type: ignore[import-untyped]
+    AnymailConfigurationError,
+    AnymailError,
+)
+from anymail.signals import EventType, RejectReason  # type: ignore[import-untyped]
+from django.conf import settings
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import Resolver404, resolve
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from apps.core.models import Mail
+
+logger = logging.getLogger(__name__)
+
+UNDELIVERED = (EventType.BOUNCED, EventType.REJECTED)
+REASONS = {
+    RejectReason.INVALID: "la dirección no existe",
+    RejectReason.BOUNCED: "el servidor del destinatario lo ha devuelto",
+    RejectReason.BLOCKED: "el servidor del destinatario lo ha bloqueado",
+    RejectReason.SPAM: "el servidor del destinatario lo tiene por correo no deseado",
+    RejectReason.UNSUBSCRIBED: "el destinatario se ha dado de baja en el proveedor",
+    RejectReason.TIMED_OUT: "el servidor del destinatario no ha contestado",
+}
+
+
+# Each provider's reader raises what it meets first in a body of another shape.
+_UNREADABLE = (
+    AnymailConfigurationError, AnymailError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
+
+
+@csrf_exempt
+@require_http_methods(["HEAD", "POST"])
+def mail_events(request: HttpRequest) -> HttpResponse:
+    """Take the events of the mail provider that is in use. Without its secret there is no page.
+
+    Answers 400 to a wrong signature and to a body that is no event.
+    """
+    view = _provider_view()
+    if view is None or not settings.ANYMAIL.get("WEBHOOK_SECRET"):
+        raise Http404
+    if request.method == "HEAD":  # Some providers look first whether the address exists.
+        return HttpResponse()
+    view.setup(request)
+    view.run_validators(request)
+    try:
+        events = view.parse_events(request)
+    except _UNREADABLE as error:
+        raise BadRequest("Not an event of the mail provider.") from error
+    for event in events:
+        note_event(event)
+    return HttpResponse()
+
+
+def _provider_view() -> Any:
+    """A view of django-anymail for the provider of EMAIL_BACKEND, or None."""
+    package, _, rest = settings.EMAIL_BACKEND.partition(".backends.")
+    if package != "anymail":
+        return None
+    try:
+        match: Any = resolve(f"/{rest.partition('.')[0]}/tracking/", "anymail.urls")
+    except Resolver404:
+        return None
+    return match.func.view_class(**match.func.view_initkwargs)
+
+
+def note_event(event: Any) -> None:
+    """Mark the mail of an event as failed if it was not delivered. A repeated event does nothing.
+
+    The mail is found by the provider's own id. Staff see it among the mails that wait for them.
+    """
+    if event.event_type not in UNDELIVERED or not event.message_id:
+        return
+    reason = REASONS.get(event.reject_reason, "el proveedor no lo ha podido entregar")
+    sent = Mail.objects.filter(provider_id=str(event.message_id), status=Mail.Status.SENT)
+    if event.recipient:
+        sent = sent.filter(to__iexact=event.recipient)
+    if sent.update(status=Mail.Status.FAILED, last_error=f"No ha llegado: {reason}."):
+        logger.warning("A mail was not delivered: %s", event.event_type)
