@@ -141,10 +141,14 @@ class SiteSettings(TakesPayments, HasClaims):
         "no pide factura. Vale para los pedidos que se paguen desde ahora.",
     )
 
+    # The academy's own subject and paragraph of mails, by template (`core.mail.own_words`).
+    mail_words = models.JSONField(default=dict, db_default={}, editable=False)
+
     class Meta:
         verbose_name = verbose_name_plural = "ajustes del sitio"
         permissions = (
             ("change_identity", "Puede cambiar contacto, enlaces del aula, titular y facturas"),
+            ("change_mail_words", "Puede cambiar el asunto y el párrafo propio de los correos"),
         )
 
     def __str__(self) -> str:

@@ -72,6 +72,7 @@ GROUP_DEFINITIONS = (
             "classroom.extend_enrolment",
             "classroom.send_student_access",
             "core.change_mail",
+            "core.change_mail_words",
             "core.view_mail",
             "invoices.send_invoice",
             "leads.answer_lead",

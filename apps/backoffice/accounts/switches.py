@@ -65,10 +65,11 @@ SWITCHES = (
     ),
     Switch(
         "sells", "Hace pedidos y reenvía correos",
-        "También cambia cursos comprados, reclama lo que se debe y ve los correos enviados.",
+        "También cambia cursos comprados, reclama lo que se debe y escribe en los correos.",
         _of(permissions=("orders.add_stafforder", "orders.exchange_orderline",
                          "orders.change_debt", "orders.change_gift",
-                         "orders.resend_order_mail", "core.change_mail", "core.view_mail")),
+                         "orders.resend_order_mail", "core.change_mail",
+                         "core.change_mail_words", "core.view_mail")),
     ),
     Switch(
         "access", "Da acceso y corrige datos de alumnos",

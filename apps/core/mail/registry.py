@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.template import Context, Engine
 
+from apps.core.mail.own_words import filled, own_words
 from apps.core.mail.recipient_limits import Origin
 from apps.core.models import Mail, SiteSettings
 
@@ -238,7 +239,10 @@ def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
     engine, registered = Engine.get_default(), _templates[template]
     # Plain text must not be HTML-escaped: "Álgebra & Cálculo".
     plain = Context(values, autoescape=False)
-    subject = _one_line(engine.from_string(registered.subject).render(plain))
+    words = own_words(contact, template)
+    own_subject, paragraph = filled(words.subject, values), filled(words.paragraph, values)
+    subject = _one_line(own_subject or engine.from_string(registered.subject).render(plain))
+    plain["own_paragraph"] = values["own_paragraph"] = paragraph
     text = engine.get_template(f"{registered.path}.txt").render(plain)
     html = engine.get_template(f"{registered.path}.html").render(
         Context({**values, "subject": subject})
