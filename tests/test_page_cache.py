@@ -85,7 +85,7 @@ def addresses(subject):
     }
     for name in (
         "", "asignaturas", "servicios", "nosotros", "precios", "contenido-asignatura", "terminos",
-        "privacidad", "cookies", "aviso-legal",
+        "privacidad", "cookies", "aviso-legal", "accesibilidad",
     ):  # fmt: skip
         found[name] = f"/{name}"
     assert set(found) == set(kept_routes())

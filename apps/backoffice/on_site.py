@@ -15,6 +15,7 @@ _LEGAL_PAGES = {
     LegalText.Kind.PRIVACY: "privacidad",
     LegalText.Kind.COOKIES: "cookies",
     LegalText.Kind.NOTICE: "aviso-legal",
+    LegalText.Kind.ACCESSIBILITY: "accesibilidad",
 }
 
 

@@ -199,6 +199,7 @@ class LegalText(models.Model):
         PRIVACY = "privacidad", "Política de privacidad"
         COOKIES = "cookies", "Política de cookies"
         NOTICE = "aviso-legal", "Aviso legal"
+        ACCESSIBILITY = "accesibilidad", "Accesibilidad"
 
     kind = models.CharField("texto", max_length=20, choices=Kind.choices)
     version = models.PositiveIntegerField("versión", default=1)

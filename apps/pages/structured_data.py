@@ -36,6 +36,7 @@ INDEXABLE = {
     "privacidad": "Política de privacidad",
     "cookies": "Política de cookies",
     "aviso-legal": "Aviso legal",
+    "accesibilidad": "Accesibilidad",
 }
 # 5 PECs with a video of 45 minutes and 2 hours of theory each, and 4 hours of exam videos.
 SUBJECT_MINUTES = 5 * (45 + 120) + 240

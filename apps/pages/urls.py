@@ -52,4 +52,5 @@ urlpatterns = [
     path("privacidad", views.legal, {"kinds": (Kind.PRIVACY, Kind.COOKIES)}, name="privacidad"),
     path("cookies", views.legal, {"kinds": (Kind.COOKIES,)}, name="cookies"),
     path("aviso-legal", views.legal, {"kinds": (Kind.NOTICE,)}, name="aviso-legal"),
+    path("accesibilidad", views.legal, {"kinds": (Kind.ACCESSIBILITY,)}, name="accesibilidad"),
 ]

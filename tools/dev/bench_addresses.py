@@ -51,7 +51,8 @@ class Asked:
 
 PAGES = (
     "/", "/inicio", "/compra?buscar=a{n}", "/servicios", "/nosotros", "/precios",
-    "/contenido-asignatura", "/terminos", "/privacidad", "/cookies", "/aviso-legal", "/asignaturas",
+    "/contenido-asignatura", "/terminos", "/privacidad", "/cookies", "/aviso-legal",
+    "/accesibilidad", "/asignaturas",
     "/asignaturas/{university}", "/asignaturas/{university}/grados/{degree}",
     "/asignaturas/{university}/{slug}", "/buscar?q=a{n}", "/opinion", "/sitemap.xml",
     "/sitemap-paginas.xml", "/sitemap-asignaturas-1.xml", "/speculation-rules.json", "/robots.txt",

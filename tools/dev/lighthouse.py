@@ -28,7 +28,7 @@ MOST_BLOCKING_MS = 50
 RUNS = 3
 PAGES = (
     "/", "/servicios", "/nosotros", "/precios", "/compra", "/contenido-asignatura",
-    "/terminos", "/privacidad", "/cookies", "/aviso-legal",
+    "/terminos", "/privacidad", "/cookies", "/aviso-legal", "/accesibilidad",
     "/asignaturas", "/asignaturas/uamed-1", "/asignaturas/uamed-1/grados/ade-1",
     "/asignaturas/uamed-1/introduccion-a-la-empresa-1",
 )  # fmt: skip

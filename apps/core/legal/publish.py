@@ -9,11 +9,13 @@ from apps.core.legal.placeholders import numbers_of_a_new_shop
 
 FIRST_VERSION = Path(__file__).parent / "v1"
 FIRST_VERSION_DATE = date(2025, 7, 10)
+DATES = {"accesibilidad": date(2026, 11, 26)}
 TITLES = {
     "terminos": "Términos y condiciones",
     "privacidad": "Política de privacidad",
     "cookies": "Política de cookies",
     "aviso-legal": "Aviso legal",
+    "accesibilidad": "Accesibilidad",
 }
 
 
@@ -36,7 +38,7 @@ def publish_first_versions(apps: Apps = current_apps, **kwargs: Any) -> None:
                 version=1,
                 title=title,
                 body=(FIRST_VERSION / f"{kind}.html").read_text(encoding="utf-8"),
-                published_on=FIRST_VERSION_DATE,
+                published_on=DATES.get(kind, FIRST_VERSION_DATE),
                 numbers=numbers_of_a_new_shop(),
             )
             for kind, title in TITLES.items()

@@ -17,9 +17,10 @@ def words(kind: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", LegalText.objects.current(kind).html()).split())
 
 
-def test_the_four_texts_exist_in_version_1_of_10_july_2025():
+def test_each_text_exists_in_version_1_with_its_date():
     texts = LegalText.objects.order_by("kind")
     assert [(t.kind, t.version, t.title, t.published_on) for t in texts] == [
+        ("accesibilidad", 1, "Accesibilidad", date(2026, 11, 26)),
         ("aviso-legal", 1, "Aviso legal", date(2025, 7, 10)),
         ("cookies", 1, "Política de cookies", date(2025, 7, 10)),
         ("privacidad", 1, "Política de privacidad", date(2025, 7, 10)),
@@ -122,7 +123,7 @@ def test_migrating_again_adds_no_version():
         kind="terminos", version=2, title="T", body="x", published_on=date(2026, 1, 1)
     )
     call_command("migrate", verbosity=0)
-    assert LegalText.objects.count() == 5
+    assert LegalText.objects.count() == 6
     assert LegalText.objects.current("terminos").version == 2
 
 
@@ -148,7 +149,9 @@ def test_a_link_to_a_version_shows_that_version(client):
         assert unexpected not in page, query
 
 
-@pytest.mark.parametrize("path", ["/terminos", "/privacidad", "/cookies", "/aviso-legal"])
+@pytest.mark.parametrize(
+    "path", ["/terminos", "/privacidad", "/cookies", "/aviso-legal", "/accesibilidad"]
+)
 def test_the_pages_show_the_owners_data(client, path):
     page = client.get(path).content.decode()
     assert "Academia Faro" in page
@@ -158,4 +161,4 @@ def test_the_pages_show_the_owners_data(client, path):
 @pytest.mark.django_db(transaction=True)
 def test_the_texts_exist_after_a_flush():
     call_command("flush", interactive=False, verbosity=0)
-    assert LegalText.objects.count() == 4
+    assert LegalText.objects.count() == 5

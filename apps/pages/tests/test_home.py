@@ -285,6 +285,6 @@ def test_footer_has_quick_links_contact_matricularme_plataforma_and_four_legal_l
         '<a class="button" href="/compra">Matricularme ahora</a>',
         '<a class="button button--quiet" href="/login">Acceder a la plataforma</a>',
         '<a href="/terminos">', '<a href="/privacidad">', '<a href="/cookies">',
-        '<a href="/aviso-legal">', "© 2025",
+        '<a href="/aviso-legal">', '<a href="/accesibilidad">', "© 2025",
     ):  # fmt: skip
         assert link in footer

@@ -20,6 +20,7 @@ PAGES = {
     "/privacidad": "Política de privacidad",
     "/cookies": "Política de cookies",
     "/aviso-legal": "Aviso legal",
+    "/accesibilidad": "Accesibilidad",
 }
 NOT_INDEXED = {"/login"}
 pytestmark = pytest.mark.django_db

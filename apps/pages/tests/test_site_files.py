@@ -16,7 +16,7 @@ from tests.helpers.factories import make_degree, make_subject, make_university
 
 INDEXABLE = (
     "/", "/servicios", "/nosotros", "/precios", "/asignaturas", "/compra", "/contenido-asignatura",
-    "/terminos", "/privacidad", "/cookies", "/aviso-legal",
+    "/terminos", "/privacidad", "/cookies", "/aviso-legal", "/accesibilidad",
 )  # fmt: skip
 pytestmark = pytest.mark.django_db
 
@@ -167,7 +167,7 @@ def test_browsers_may_fetch_kept_pages_before_a_link_is_followed(client):
         "/", "/compra", "/buscar", "/asignaturas", "/asignaturas/:university",
         "/asignaturas/:university/grados/:degree", "/asignaturas/:university/:subject",
         "/servicios", "/nosotros", "/precios", "/contenido-asignatura",
-        "/terminos", "/privacidad", "/cookies", "/aviso-legal",
+        "/terminos", "/privacidad", "/cookies", "/aviso-legal", "/accesibilidad",
     }  # fmt: skip
 
 
