@@ -42,6 +42,13 @@ def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(visi
         expect(page.locator(selector).first).to_be_hidden()
     # Folded answers are printed.
     expect(page.locator(".faq__item p").first).to_be_visible()
+    # Each institution is printed once, inside a sheet of A4.
+    page.set_viewport_size({"width": 720, "height": 1000})
+    paper = page.evaluate("document.documentElement.clientWidth")
+    names = page.locator(".institutions__list li")
+    boxes = [name.bounding_box() for name in names.all() if name.is_visible()]
+    assert len(boxes) * 2 == names.count()
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= paper for box in boxes)
 
 
 def test_text_at_200_percent_keeps_menu_and_content_on_a_phone_screen(new_visitor):
