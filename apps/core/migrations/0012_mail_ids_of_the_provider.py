@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0010_limits_of_extensions'),
+        ('core', '0011_ways_to_pay'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0012_own_words_of_mails'),
+        ('core', '0013_own_words_of_mails'),
     ]
 
     operations = [

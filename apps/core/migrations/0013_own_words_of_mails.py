@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0011_mail_ids_of_the_provider'),
+        ('core', '0012_mail_ids_of_the_provider'),
     ]
 
     operations = [
