@@ -44,6 +44,7 @@ from apps.core.staff.admin_filters import MailTemplateFilter, choice_filter, ran
 from apps.core.staff.admin_log import log_reading
 from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.core.staff.legal_text_form import LegalTextForm, based_on, newest_text
+from apps.core.staff.mail_words_page import mail_words_urls
 from apps.core.staff.staff_admin import DeletedRowAdmin, StaffActionAdmin
 from apps.core.web.response_headers import NO_STORE
 
@@ -243,6 +244,7 @@ class MailAdmin(ReadOnlyAdmin):
         return [
             path("<int:pk>/html/", html, name="core_mail_html"),
             *preview_urls(self.admin_site),
+            *mail_words_urls(self.admin_site),
             *super().get_urls(),
         ]
 

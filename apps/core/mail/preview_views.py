@@ -18,12 +18,9 @@ from django.views.decorators.http import require_POST
 from apps.core.errors import TooManyRequests
 from apps.core.mail.delivery import compose, open_connection
 from apps.core.mail.outbox import new_message_id
-from apps.core.mail.own_words import OwnWords, OwnWordsForm, own_words, store_own_words
 from apps.core.mail.registry import RenderedMail
 from apps.core.mail.samples import MailPreview, mail_preview, mail_previews, render_sample
 from apps.core.models import SiteSettings
-from apps.core.staff.admin_log import log_action
-from apps.core.staff.fresh_password import fresh_password_required
 from apps.core.web.response_headers import NO_STORE
 from apps.core.web.throttle import Limit
 
@@ -68,11 +65,6 @@ def preview_urls(site: AdminSite) -> list[URLPattern]:
         page("<slug:template>/", _mail(site), "core_mail_sample"),
         page("<slug:template>/html/", _html, "core_mail_sample_html"),
         page("<slug:template>/prueba/", _send_to_me, "core_mail_sample_send"),
-        path(
-            "modelos/<slug:template>/texto/",
-            site.admin_view(_own_words(site)),
-            name="core_mail_sample_words",
-        ),
     ]
 
 
@@ -119,38 +111,6 @@ def _mail(site: AdminSite) -> Any:
         return TemplateResponse(request, "core/mail_sample.html", context)
 
     return view
-
-
-def _own_words(site: AdminSite) -> Any:
-    @fresh_password_required
-    def view(request: HttpRequest, template: str) -> HttpResponse:
-        """The form with the academy's own words of this mail; sent, it stores them."""
-        preview = _preview(template)
-        variables = next(iter(preview.samples().values()))
-        stored = own_words(SiteSettings.current(), template)
-        form = OwnWordsForm(request.POST or None, initial=vars(stored), variables=variables)
-        if request.method == "POST" and (form.is_valid() or "original" in request.POST):
-            words = OwnWords() if "original" in request.POST else form.words()
-            store_own_words(template, words)
-            log_action(request, SiteSettings.current(), f"Correo «{preview.title}»: {_said(words)}")
-            messages.success(request, "Guardado: vale para los correos que salgan desde ahora.")
-            return redirect("admin:core_mail_sample", template)
-        context = {**site.each_context(request), "title": preview.title, "preview": preview}
-        context |= {"form": form, "has_own_words": stored != OwnWords()}
-        return TemplateResponse(request, "core/mail_words.html", context)
-
-    def checked(request: HttpRequest, template: str) -> HttpResponse:
-        if not request.user.has_perm("core.change_mail_words"):
-            raise PermissionDenied
-        answer: HttpResponse = view(request, template)
-        return answer
-
-    return checked
-
-
-def _said(words: OwnWords) -> str:
-    said = [f"«{text}»" for text in (words.subject, words.paragraph) if text]
-    return ", ".join(said) or "el original"
 
 
 def _navigation(query: QueryDict, preview: MailPreview, variant: str) -> dict[str, Any]:

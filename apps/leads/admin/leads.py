@@ -61,7 +61,8 @@ class LeadAdmin(AcademyModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        leads = super().get_queryset(request).visible_to(request.user)
+        rows: Any = super().get_queryset(request)
+        leads = rows.visible_to(request.user)
         # Not list_select_related, which Django ignores for a query that already has joins.
         return leads.select_related("assigned_to", "promo_code", "quote")
 
