@@ -59,7 +59,12 @@ def filled(text: str, values: Mapping[str, Any]) -> str:
 class OwnWordsForm(forms.Form):
     """The words of one mail. `variables` are the names of the mail's variables."""
 
-    subject = forms.CharField(label="Asunto", max_length=120, required=False)
+    subject = forms.CharField(
+        label="Asunto",
+        max_length=120,
+        required=False,
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
+    )
     paragraph = forms.CharField(
         label="Párrafo al final",
         max_length=LONGEST_PARAGRAPH,

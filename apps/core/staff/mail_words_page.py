@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.text import capfirst
 
 from apps.core.mail.own_words import OwnWords, OwnWordsForm, own_words, store_own_words
 from apps.core.mail.samples import MailPreview, mail_preview
@@ -45,7 +46,7 @@ def _page(request: HttpRequest, site: AdminSite, preview: MailPreview) -> HttpRe
         return redirect("admin:core_mail_sample", preview.template)
     context: dict[str, Any] = {
         **site.each_context(request),
-        "title": preview.title,
+        "title": capfirst(preview.title),
         "preview": preview,
         "form": form,
         "has_own_words": stored != OwnWords(),
