@@ -5,6 +5,7 @@ a day. Each way is tried within them, which succeeds, and above them.
 """
 
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import count
@@ -30,6 +31,9 @@ from apps.leads.models import Lead
 from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
 from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
 from apps.orders.by_staff.recreate import LostOrder, recreate_order
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout
+from apps.orders.errors import PriceChanged
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Gift, Order, Payment, Refund
 from apps.orders.offer.cart import CartLine, CheckoutItem
@@ -37,6 +41,7 @@ from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.request import request_refund
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign, PromoCode, Terms
+from apps.pricing.payment_type import PaymentType
 from apps.students.services import find_or_create_student
 from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.commands import run_worker
@@ -519,6 +524,28 @@ def test_change_of_the_terms_of_sale_asks_for_the_password(client, clerk):
     forget_password(client)
     assert "clave" in client.post(page, form)["Location"]
     assert not Terms.objects.exists()
+
+
+@pytest.mark.parametrize("total_cents", [152_40, 137_40])
+def test_friend_code_does_not_add_to_a_discount_of_staff(client, clerk, total_cents):
+    """An order of staff has no code, and one that its buyer types ends the price agreed for it."""
+    subject = make_subject()
+    order = order_by_staff(client, "30", subject, paid_by="link")
+    owner = find_or_create_student(email="ana@example.com", phone="")
+    make_promo("AMIGO-ANA", kind="FIJO", value="15", is_referral_code=True, student=owner)
+    asked = Checkout(
+        **BRUNO,
+        payment_type=PaymentType.FULL,
+        items=(CheckoutItem(subject.pk),),
+        expected_total_cents=total_cents,
+        accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
+        order_id=order.pk,
+        token=order.auth_token,
+    )
+    if total_cents == 152_40:
+        assert place(asked).order.total_cents == total_cents
+    with pytest.raises(PriceChanged):
+        place(replace(asked, promo_code="AMIGO-ANA"))
 
 
 @pytest.mark.parametrize("model", [Group, StaffLimit])
