@@ -33,6 +33,8 @@ class Buyer:
     paid: bool = False
     # A buyer whose order was made again gets a second one, with the new number.
     confirmations: int = 1
+    # Seconds that the buyer waits for an answer.
+    patience_s: float = 30
     # The addresses that the buyer's requests go to in turn; without any, the shop's.
     entrances: Sequence[str] = ()
     _requests: "count[int]" = field(default_factory=count)
@@ -131,7 +133,7 @@ class Buyer:
         answer = requests.post(
             f"{entrance}/api/{path}",
             json=body,
-            timeout=30,
+            timeout=self.patience_s,
             headers={"X-Forwarded-For": address, "Origin": self.shop.address},
         )
         try:
@@ -173,9 +175,11 @@ rows.update(due_on=timezone.localdate(), charge_on=timezone.localdate())
 class Crowd:
     """Buyers who arrive all the time, in some threads, until the crowd is told to stop."""
 
-    def __init__(self, shop: Shop, *, threads: int = 3, plan: bool = False) -> None:
+    def __init__(
+        self, shop: Shop, *, threads: int = 3, plan: bool = False, patience_s: float = 30
+    ) -> None:
         self.buyers: list[Buyer] = []
-        self._shop, self._plan = shop, plan
+        self._shop, self._plan, self._patience_s = shop, plan, patience_s
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._arrive) for _ in range(threads)]
 
@@ -202,9 +206,13 @@ class Crowd:
     def refusals(self) -> int:
         return sum(len(buyer.refusals) for buyer in self.buyers)
 
+    def refused(self) -> list[str]:
+        """Why each attempt was repeated."""
+        return [text for buyer in self.buyers for text in buyer.refusals]
+
     def _arrive(self) -> None:
         while not self._over.is_set():
-            buyer = Buyer(self._shop, plan=self._plan)
+            buyer = Buyer(self._shop, plan=self._plan, patience_s=self._patience_s)
             self.buyers.append(buyer)
             buyer.buy()
 

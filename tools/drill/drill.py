@@ -56,6 +56,7 @@ SHOPS: tuple[tuple[Drill, ...], ...] = (
         provider.neighbours_hang,
         hosts.two_hosts,
         pooler.through_pgbouncer,
+        releases.upgrade_refuses_nobody,
     ),
 )
 DRILLS = tuple(drill for drills in SHOPS for drill in drills)

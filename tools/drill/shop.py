@@ -7,6 +7,7 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ import requests
 
 from tools.dev.mail_server import MailServer, running_mail_server
 from tools.dev.postgres import TOOLS
-from tools.dev.processes import ROOT, SetupError, end, free_port, start
+from tools.dev.processes import ROOT, STOP_WITHIN_S, SetupError, end, free_port, start
 from tools.drill.database import Database
 from tools.drill.proxy import configure, nginx, proxy_command
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
@@ -33,7 +34,7 @@ BACKGROUND = ("worker", "worker-mail", "worker-provider", "clock")
 class Host:
     """One host of the shop: its folder of files, its web process and its background processes.
 
-    `code` is the folder of the release that it runs.
+    `code` is the folder of the release that it runs, or a link to it.
     """
 
     def __init__(
@@ -44,8 +45,7 @@ class Host:
         self.env = {**env, "VAR_DIR": str(folder), "PORT": str(self.port)}
         self._log, self._code = log, code
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        lines = (code / "Procfile").read_text(encoding="utf-8")
-        self._commands = dict(re.findall(r"^([\w-]+): (.+)$", lines, re.MULTILINE))
+        self._listener: socket.socket | None = None
 
     @property
     def url(self) -> str:
@@ -56,12 +56,22 @@ class Host:
 
         For this time: `within` is a command of the shell that runs them, `env` are changes.
         """
+        lines = (self._code / "Procfile").read_text(encoding="utf-8")
+        commands = dict(re.findall(r"^([\w-]+): (.+)$", lines, re.MULTILINE))
         for name in names or ("web", *BACKGROUND):
-            command = f"{within}{self._commands[name]}"
+            command = f"{within}{commands[name]}"
             changed = {**self.env, **env}
-            self._running[name] = start(command, changed, self._log, folder=self._code)
+            listener = self._listener if name == "web" else None
+            self._running[name] = start(
+                command, changed, self._log, folder=self._code, listener=listener
+            )
         if not names or "web" in names:
             self.wait_ready()
+
+    def listen(self) -> socket.socket:
+        """Keep the web process's socket open from now on, as systemd does (academia-web.socket)."""
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=4096)
+        return self._listener
 
     def wait_ready(self, seconds: float = 90) -> None:
         deadline = time.monotonic() + seconds
@@ -70,8 +80,9 @@ class Host:
                 raise SetupError(f"La web no arranca; su registro está en {self._log.name}.")
             time.sleep(0.2)
 
-    def stop(self, *names: str) -> None:
-        end(*(self._running.pop(name) for name in names or list(self._running)))
+    def stop(self, *names: str, seconds: float = STOP_WITHIN_S) -> None:
+        stopped = [self._running.pop(name) for name in names or list(self._running)]
+        end(*stopped, seconds=seconds)
 
     def kill(self, name: str) -> None:
         """Kill a process and its children with SIGKILL, in the middle of whatever they do."""
