@@ -146,8 +146,9 @@ SWITCHES = (
     ),
     Switch(
         "team", "Lleva el equipo", "Usuarios, grupos, límites y la actividad de cada uno.",
-        _of(works_on=("auth.user", "auth.group", "core.stafflimit", "leads.staffdegree"),
-            permissions=("core.view_staffaction",)),
+        _of(works_on=("auth.user", "auth.group", "core.stafflimit"),
+            permissions=("core.view_staffaction", "leads.add_staffdegree",
+                         "leads.change_staffdegree", "leads.delete_staffdegree")),
     ),
 )  # fmt: skip
 
