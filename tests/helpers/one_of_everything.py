@@ -33,6 +33,7 @@ from apps.leads.models import (
     Lead,
     Quote,
     RequestedSubject,
+    StaffDegree,
     SubjectRequest,
     Withdrawal,
 )
@@ -156,6 +157,8 @@ def make_one_of_everything():
         about="pages.faq", object_id="1", object_repr="¿Cuánto dura?", data=[], deleted_by="carla"
     )
     Incident.objects.get_or_create(name="webhook-no-json")
+    teacher, _ = get_user_model().objects.get_or_create(username="teo")
+    StaffDegree.objects.create(user=teacher, degree=subject.degree)
     StaffLimit.objects.get_or_create(group=Group.objects.get_or_create(name="Verano")[0])
     ScheduledJob.objects.get_or_create(name="send_due_mails", defaults={"due_at": timezone.now()})
     make_leads(n, subject=subject)

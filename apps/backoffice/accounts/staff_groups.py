@@ -119,7 +119,12 @@ GROUP_DEFINITIONS = (
     # Only the leads of the degrees that are chosen on the page of each account.
     GroupDefinition(
         "Profesor",
-        permissions=("leads.answer_lead", "leads.change_lead", "leads.view_lead"),
+        permissions=(
+            "leads.answer_lead",
+            "leads.change_lead",
+            "leads.view_lead",
+            "leads.view_subjectrequest",
+        ),
     ),
     GroupDefinition(
         "Contabilidad",

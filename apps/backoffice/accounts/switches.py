@@ -83,7 +83,8 @@ SWITCHES = (
     Switch(
         "answers", "Responde mensajes",
         "De sus grados (se eligen en la página de cada usuario), o de todos con el siguiente.",
-        _of(permissions=("leads.view_lead", "leads.change_lead", "leads.answer_lead")),
+        _of(permissions=("leads.view_lead", "leads.view_subjectrequest", "leads.change_lead",
+                         "leads.answer_lead")),
     ),
     Switch(
         "inbox", "Lleva toda la bandeja",
@@ -91,7 +92,7 @@ SWITCHES = (
         _of(views=("leads",), works_on=("leads.answertemplate",),
             permissions=("leads.view_all_leads", "leads.assign_lead", "leads.give_lead_code")),
         _of(views=("leads.requestedsubject", "leads.withdrawal"),
-            permissions=("leads.view_lead",)),
+            permissions=("leads.view_lead", "leads.view_subjectrequest")),
     ),
     Switch(
         "refunds", "Puede devolver", "Con el límite de su grupo.",

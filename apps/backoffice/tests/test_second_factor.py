@@ -108,7 +108,8 @@ GUARDED_MODELS = {
     },
     "core": {
         "backup", "deletedrow", "incident", "mail", "publicchange", "ratecount", "restore",
-        "sitesettings", "staffaction", "staffdiscount", "stafflimit",
+        "sitesettings", "staffaction", "staffdiscount", "staffextension",
+        "stafflimit",
     },
     "invoices": {
         "billingdetails", "invoice", "invoicearchive", "numbersconfirmed", "pendinginvoice",
@@ -116,7 +117,7 @@ GUARDED_MODELS = {
     },
     "leads": {
         "attachment", "lead", "leadconsent", "leadentry", "quote", "quotediscount", "quotesubject",
-        "requestedsubject", "subjectrequest", "withdrawal",
+        "requestedsubject", "staffdegree", "subjectrequest", "withdrawal",
     },
     "orders": {
         "debt", "dispute", "gift", "instalment", "instalmentattempt", "order", "orderdiscount",

@@ -42,6 +42,8 @@ def send(client, user, **changes):
         "is_staff": "on",
         "groups": [group.pk for group in user.groups.all()],
         "user_permissions": [p.pk for p in user.user_permissions.all()],
+        "lead_degrees-TOTAL_FORMS": "0",
+        "lead_degrees-INITIAL_FORMS": "0",
         **changes,
     }
     assert form

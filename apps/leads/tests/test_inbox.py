@@ -43,7 +43,7 @@ def carla(client):
 @pytest.fixture
 def eva():
     """A member of staff who may read leads, and nothing else."""
-    return make_staff("eva", "view_lead", email="eva@example.com")
+    return make_staff("eva", "view_lead", "view_all_leads", email="eva@example.com")
 
 
 @pytest.fixture
