@@ -67,6 +67,7 @@ IDENTITY_FIELDS = (
     "portal_profile_url",
     "bizum",
     "paypal",
+    "transfer",
     "other_payments",
     "legal_name",
     "tax_id",

@@ -1,5 +1,6 @@
 """The ways to pay that the shop takes, and how its texts name them."""
 
+from django.conf import settings
 from django.db import models
 
 CARD = "tarjeta de crédito o débito"
@@ -25,12 +26,19 @@ class TakesPayments(models.Model):
         db_default=False,
         help_text=f"Se ofrece al pagar, no a plazos. {STRIPE_FIRST}",
     )
+    transfer = models.BooleanField(
+        "transferencia",
+        default=True,
+        db_default=False,
+        help_text="Se ofrece al pagar, no a plazos, si hay cuenta para recibirlas (TRANSFER_IBAN). "
+        "Las apuntas cuando llegan.",
+    )
     other_payments = models.CharField(
         "otros medios de pago",
         max_length=120,
         blank=True,
-        default="transferencia bancaria",
-        db_default="transferencia bancaria",
+        default="",
+        db_default="",
         help_text="Los que solo se aceptan por correo. Los nombran las preguntas frecuentes, los "
         "términos y el pago, que piden escribir al correo de soporte. Vacío: no se nombra ninguno.",
     )
@@ -45,9 +53,18 @@ class TakesPayments(models.Model):
         return tuple(name for name, is_on in switches.items() if is_on)
 
     @property
+    def takes_transfers(self) -> bool:
+        """Whether buyers may choose a transfer: there must be an account for it."""
+        return self.transfer and bool(settings.TRANSFER_IBAN)
+
+    @property
     def payment_methods(self) -> str:
         """What can be paid with on the site: "tarjeta de crédito o débito, Bizum o PayPal"."""
-        names = {"Bizum": self.bizum, "PayPal": self.paypal}
+        names = {
+            "transferencia bancaria": self.takes_transfers,
+            "Bizum": self.bizum,
+            "PayPal": self.paypal,
+        }
         *first, last = [CARD, *(name for name, is_on in names.items() if is_on)]
         return f"{', '.join(first)} o {last}" if first else last
 

@@ -13,6 +13,7 @@ from apps.catalogue.models import Subject
 from apps.classroom.models import STUCK_CHANGE, AccessChange
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
+from apps.orders.checkout.by_transfer import expire_unpaid, remind_buyers
 from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.models import OrderLine
 from apps.orders.models.statuses import SOLD
@@ -55,6 +56,18 @@ def refresh_popularity() -> int:
 def cart_reminders() -> str:
     count = queue_due_reminders()
     return f"Avisos enviados: {count}" if count else ""
+
+
+@job(
+    "follow_transfers",
+    "Recordar transferencias y caducar las que no llegan",
+    when=timedelta(hours=1),
+)
+def follow_transfers() -> str:
+    reminded, expired = remind_buyers(), expire_unpaid()
+    if not (reminded or expired):
+        return ""
+    return f"Transferencias recordadas: {reminded}. Pedidos caducados: {expired}"
 
 
 @job("alert_missing_access", "Avisar de pagos sin acceso al aula", when=timedelta(minutes=5))

@@ -458,6 +458,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
         "valid_until": timezone.now() + timedelta(days=30),
         "pay_url": "",
         "terms_url": absolute_url("/terminos"),
+        "reminder": False,
     }
     link = SecretUrl(absolute_url("/complete-payment?order=1042&token=ejemplo"))
     return {
@@ -479,4 +480,18 @@ preview_mail(
     when="Cuando el equipo crea un pedido, y cuando una transferencia no llega al importe",
     to=STUDENT,
     samples=_order_to_pay,
+)
+preview_mail(
+    "transfer_details",
+    title="datos de la transferencia",
+    when="Cuando el comprador elige pagar por transferencia",
+    to=VISITOR,
+    samples=lambda: {"Ejemplo": _order_to_pay()["Por transferencia"]},
+)
+preview_mail(
+    "transfer_reminder",
+    title="transferencia que no ha llegado",
+    when="A los tres días, una vez, si no ha llegado",
+    to=VISITOR,
+    samples=lambda: {"Ejemplo": {**_order_to_pay()["Por transferencia"], "reminder": True}},
 )

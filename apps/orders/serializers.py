@@ -123,6 +123,12 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         help_text="El plan que la página muestra. A plazos, si ya no es el que se vende, la "
         "respuesta es 400 `instalments_unavailable`.",
     )
+    by_transfer = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="El pedido queda a la espera de una transferencia, y la respuesta dice en "
+        "`transfer` cómo hacerla. No a plazos.",
+    )
     order_key = serializers.UUIDField(
         required=False,
         allow_null=True,
@@ -196,6 +202,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             first_name=data["first_name"] or "",
             last_name=data["last_name"] or "",
             save_for_later=data["save_for_later"],
+            by_transfer=data["by_transfer"],
             buy_again=data["buy_again"],
             beside_wallet=data["wallet_boxes"],
             order_id=data["recovery_order_id"],
@@ -269,6 +276,14 @@ class DiscountOutput(serializers.Serializer[dict[str, Any]]):
     amount = serializers.FloatField()
 
 
+class TransferOutput(serializers.Serializer[dict[str, Any]]):
+    iban = serializers.CharField()
+    beneficiary = serializers.CharField()
+    reference = serializers.CharField(help_text="El concepto, por el que se reconoce el pago.")
+    amount = serializers.FloatField()
+    valid_until = serializers.DateTimeField()
+
+
 class CheckoutOutput(serializers.Serializer[dict[str, Any]]):
     success = serializers.BooleanField()
     order_id = serializers.IntegerField()
@@ -282,6 +297,7 @@ class CheckoutOutput(serializers.Serializer[dict[str, Any]]):
     completed = serializers.BooleanField(required=False)
     redirect = serializers.CharField(required=False)
     saved = serializers.BooleanField(required=False)
+    transfer = TransferOutput(required=False)
     quote_notice = serializers.CharField(required=False)
     url = serializers.CharField(required=False)
     session_id = serializers.CharField(required=False)

@@ -16,6 +16,7 @@ from apps.core.input_fields import EmailField
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE
 from apps.core.web.throttle import Limit, client_networks
+from apps.orders.checkout.by_transfer import TransferUnavailable
 from apps.orders.errors import (
     AlreadyBought,
     AlreadyPaid,
@@ -85,6 +86,7 @@ class ProcessCheckout(PublicAPIView):
         PromoRefused,
         AlreadyPaid,
         PaymentInProgress,
+        TransferUnavailable,
         *STRIPE_ERRORS,
         PaymentsPaused,
     )

@@ -44,6 +44,7 @@ def academy_props(contact: SiteSettings | None = None) -> dict[str, object]:
         "other_payments": contact.other_payments,
         "bizum": contact.bizum,
         "paypal": contact.paypal,
+        "transfer": contact.takes_transfers,
         "hosted_checkout": settings.STRIPE_CHECKOUT == "hosted",
         # Stripe's own page has its wallets itself.
         "wallets": settings.STRIPE_WALLETS and settings.STRIPE_CHECKOUT == "embedded",

@@ -9,6 +9,7 @@ export const Academy = z.pipe(
     other_payments: z.string(),
     bizum: z.boolean(),
     paypal: z.boolean(),
+    transfer: z.boolean(),
     hosted_checkout: z.boolean(),
     wallets: z.boolean(),
   }),
@@ -21,6 +22,7 @@ export const Academy = z.pipe(
     /** Offered besides the card when an order is paid at once. */
     bizum: academy.bizum,
     paypal: academy.paypal,
+    transfer: academy.transfer,
     /** Payments are made on Stripe's hosted page (STRIPE_CHECKOUT=hosted), not in the dialog. */
     hostedCheckout: academy.hosted_checkout,
     /** Offer Apple Pay, Google Pay, Link… where the browser has one (STRIPE_WALLETS). */

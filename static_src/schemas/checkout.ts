@@ -56,6 +56,23 @@ const pricedOrder = (order: z.output<z.ZodMiniObject<typeof priced>>): PricedOrd
 
 export const PricedOrder = z.pipe(z.object(priced), z.transform(pricedOrder));
 
+/** How to make the transfer that an order waits for. */
+export const Transfer = z.pipe(
+  z.object({
+    iban: z.string(),
+    beneficiary: z.string(),
+    reference: z.string(),
+    amount: cents,
+    valid_until: z.string(),
+  }),
+  z.transform(({ amount, valid_until, ...transfer }) => ({
+    ...transfer,
+    amountCents: amount,
+    validUntil: valid_until,
+  })),
+);
+export type Transfer = z.output<typeof Transfer>;
+
 const CheckoutBase = z.object({
   ...priced,
   order_id: z.number(),
@@ -68,6 +85,7 @@ const CheckoutBase = z.object({
   completed: z.optional(z.boolean()),
   redirect: z.optional(z.nullable(z.string())),
   saved: z.optional(z.boolean()),
+  transfer: z.optional(Transfer),
 });
 
 /**
@@ -79,6 +97,7 @@ export type CheckoutNext =
   | { kind: "hosted"; url: string; sessionId: string }
   | { kind: "completed"; redirect: string }
   | { kind: "saved" }
+  | { kind: "transfer"; transfer: Transfer }
   | { kind: "none" };
 
 function nextOf(response: z.output<typeof CheckoutBase>): CheckoutNext {
@@ -94,6 +113,7 @@ function nextOf(response: z.output<typeof CheckoutBase>): CheckoutNext {
     return { kind: "hosted", url: response.url, sessionId: response.session_id ?? "" };
   if (response.completed && response.redirect)
     return { kind: "completed", redirect: response.redirect };
+  if (response.transfer) return { kind: "transfer", transfer: response.transfer };
   return { kind: response.saved ? "saved" : "none" };
 }
 

@@ -49,8 +49,8 @@ def change_payment(order_id: int, *, paid_by: str, actor: str, form_key: UUID) -
             f"Menos de {format_euros(CARD_MINIMUM_CENTS)} no se cobran con tarjeta: anula el "
             "pedido y crea otro."
         )
-    row.paid_by = paid_by
-    row.save(update_fields=["paid_by"])
+    row.paid_by, row.by_buyer = paid_by, False
+    row.save(update_fields=["paid_by", "by_buyer"])
     reason = f"Se paga con: {row.get_paid_by_display().lower()}"
     note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=reason)
     if row.awaits_approval:

@@ -1,5 +1,7 @@
-"""The mail about an order that staff have made.
+"""The mails about an order that staff have made, or that its buyer pays by transfer.
 
+- `transfer_details` {"order_id"}: to a buyer who has chosen a transfer, how to make it
+- `transfer_reminder` {"order_id"}: the same, if it has not arrived after three days
 - `order_to_pay` {"order_id"} or {"order_id", "missing_cents"}: how to pay the order; with
   `missing_cents`, after a transfer that was too small
 """
@@ -12,7 +14,7 @@ from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.money import to_euros
 from apps.orders.models import CART_LIFE, Order, StaffOrder
-from apps.orders.models.staff_order import exchange_of
+from apps.orders.models.staff_order import TRANSFER_LIFE, exchange_of
 
 
 def register() -> None:
@@ -24,12 +26,27 @@ def register() -> None:
         origin=Origin.STAFF,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
+    register_mail(
+        "transfer_details",
+        "Datos para pagar tu {{ order_name }} por transferencia",
+        order_to_pay_context,
+        origin=Origin.FORM,
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+    )
+    register_mail(
+        "transfer_reminder",
+        "Tu {{ order_name }} espera la transferencia",
+        lambda ids: {**order_to_pay_context(ids), "reminder": True},
+        origin=Origin.EVENT,
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+    )
 
 
 def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `order_to_pay`. Raises NoLongerDue if the order is paid or has expired."""
     order = Order.objects.select_related("by_staff").get(pk=ids["order_id"])
-    if not order.is_open or order.by_staff.awaits_approval:
+    row: StaffOrder | None = getattr(order, "by_staff", None)
+    if not order.is_open or row is None or row.awaits_approval:
         raise NoLongerDue
     by_transfer = order.by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
     missing = ids.get("missing_cents", 0)
@@ -51,7 +68,10 @@ def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
         "by_transfer": by_transfer,
         "iban": settings.TRANSFER_IBAN,
         "reference": order.by_staff.reference,
-        "valid_until": order.created_at + CART_LIFE,
+        "valid_until": row.created_at + TRANSFER_LIFE
+        if row.by_buyer
+        else order.created_at + CART_LIFE,
+        "reminder": False,
         "pay_url": "" if by_transfer else SecretUrl(absolute_url(link)),
         "terms_url": absolute_url("/terminos"),
     }

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from apps.orders.checkout.acceptances import check_acceptances
 from apps.orders.checkout.already_bought import mail_already_bought
+from apps.orders.checkout.by_transfer import awaits_buyers_transfer, stop_awaiting
 from apps.orders.checkout.existing_order import lock_existing_order
 from apps.orders.checkout.request import Checkout, Placed
 from apps.orders.checkout.write import PricedCheckout, set_wishes, write_order
@@ -13,7 +14,6 @@ from apps.orders.errors import (
     ExchangeIsFixed,
     FriendCodeReserved,
     OpenPaymentInTheWay,
-    PaidByTransfer,
 )
 from apps.orders.gifts.details import GiftDetails, stored_details
 from apps.orders.models import StaffOrder
@@ -39,9 +39,9 @@ def place(checkout: Checkout) -> Placed:
     OrderMadeMeanwhile if a concurrent request of the same page has created the order.
     """
     order = lock_existing_order(checkout)
+    if order is not None and not (checkout.by_transfer and awaits_buyers_transfer(order)):
+        stop_awaiting(order)
     by_staff = getattr(order, "by_staff", None)
-    if by_staff is not None and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:
-        raise PaidByTransfer
     check_acceptances(checkout, order)
     gift = stored_details(order) if checkout.keeps_gift else checkout.gift
     # Nobody is told what the recipient of a gift has: not before the delivery, and not online.

@@ -76,6 +76,7 @@ def _unpaid_carts() -> QuerySet[Order]:
     )
     return Order.objects.filter(
         ~Exists(newer),
+        Q(by_staff=None) | Q(by_staff__by_buyer=False),
         Q(reminders_accepted=True) | Q(saved_for_later=True),
         status=Order.Status.CART,
         reminders_stopped_at=None,

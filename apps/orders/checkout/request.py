@@ -35,6 +35,7 @@ class Checkout:
     first_name: str = ""
     last_name: str = ""
     save_for_later: bool = False
+    by_transfer: bool = False
     buy_again: bool = False
     order_id: int | None = None
     token: str = ""

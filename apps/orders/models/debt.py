@@ -23,7 +23,7 @@ class DebtQuerySet(OrderQuerySet):
         """The orders whose buyers owe something. Small indexes hold all of their rows."""
         since = timezone.now() - CART_LIFE - ASKED_ABOUT
         agreed = StaffOrder.objects.filter(
-            awaits_approval=False, created_at__gte=since, order__status__in=UNPAID
+            awaits_approval=False, by_buyer=False, created_at__gte=since, order__status__in=UNPAID
         )
         late = Instalment.objects.late().order_by().values("order_id")
         numbers = late.union(agreed.order_by().values("order_id"), all=True)

@@ -17,6 +17,8 @@ from apps.orders.models.statuses import OrderStatus
 # A discount of more than this is large: it asks for the password, and is shown on "Hoy" for days.
 LARGE_DISCOUNT_PERCENT = 25
 LARGE_DISCOUNT_DAYS = 7
+# How long a transfer that the buyer has chosen is awaited.
+TRANSFER_LIFE = timedelta(days=10)
 
 
 def is_large_discount(discount_cents: int, *, agreed_cents: int) -> bool:
@@ -50,6 +52,7 @@ class StaffOrder(models.Model):
     """What staff agreed for an order: how it is paid, and a discount with its reason.
 
     The agreed total binds while the order is open (`offer.offer`), unless it waits for approval.
+    The buyer of a cart may choose a transfer, too: then `by_buyer` is true, and no total is agreed.
     """
 
     class PaidBy(models.TextChoices):
@@ -84,6 +87,7 @@ class StaffOrder(models.Model):
     )
     credit = models.DecimalField("ya pagado (€)", **PRICE, default=0, db_default=0, editable=False)
     exchanged_at = models.DateTimeField("cambiado", null=True, blank=True, editable=False)
+    by_buyer = models.BooleanField("lo eligió el comprador", default=False, db_default=False)
     created_at = models.DateTimeField("creado", auto_now_add=True)
 
     objects = StaffOrderQuerySet.as_manager()

@@ -227,7 +227,7 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
     any more: the total of that cart is no price that staff have agreed.
     """
     by_staff = getattr(order, "by_staff", None)
-    if order is None or by_staff is None or by_staff.awaits_approval:
+    if order is None or by_staff is None or by_staff.awaits_approval or by_staff.by_buyer:
         return None
     if order.promo_code_id or order.total_amount != by_staff.agreed:
         return None

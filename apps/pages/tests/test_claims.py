@@ -64,10 +64,10 @@ def test_question_names_the_universities_of_the_catalogue(client):
 @pytest.mark.parametrize(
     ("switches", "sentence"),
     [
-        ({}, "tarjeta de crédito o débito, Bizum o PayPal."),
-        ({"bizum": False}, "tarjeta de crédito o débito o PayPal."),
-        ({"paypal": False}, "tarjeta de crédito o débito o Bizum."),
-        ({"bizum": False, "paypal": False}, "tarjeta de crédito o débito."),
+        ({}, "tarjeta de crédito o débito, transferencia bancaria, Bizum o PayPal."),
+        ({"bizum": False}, "tarjeta de crédito o débito, transferencia bancaria o PayPal."),
+        ({"transfer": False, "paypal": False}, "tarjeta de crédito o débito o Bizum."),
+        ({"transfer": False, "bizum": False, "paypal": False}, "tarjeta de crédito o débito."),
     ],
 )
 def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client, switches, sentence):

@@ -110,8 +110,7 @@ def test_faq_is_a_single_open_accordion_with_six_questions(client):
         assert word in question
     text = visible_text(part)
     for fact in (
-        "Con tarjeta de crédito o débito, Bizum o PayPal.",
-        "También aceptamos transferencia bancaria: escríbenos",
+        "Con tarjeta de crédito o débito, transferencia bancaria, Bizum o PayPal.",
         "personales e intransferibles",
         "sin reembolso",
         "las clases personalizadas de profesores especializados",

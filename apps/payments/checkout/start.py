@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from django.conf import settings
 from django.db import transaction
 
 from apps.core.errors import AcademyError, TooManyRequests
 from apps.core.mail.outbox import queue_mail
-from apps.core.money import as_json
+from apps.core.models import SiteSettings
+from apps.core.money import as_json, to_cents
 from apps.core.web.throttle import Limit, Networks
+from apps.orders.checkout.by_transfer import await_transfer
 from apps.orders.checkout.existing_order import completed_before, credentials, open_order
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout, CompletedOrder, Placed
@@ -23,9 +26,10 @@ from apps.orders.errors import (
     PriceChanged,
     Unavailable,
 )
-from apps.orders.models import Order
+from apps.orders.models import Order, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.payment import Payment
+from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.mark_paid import complete_free
 from apps.payments.card_testing import refuse_card_testing, wait_in_pause
@@ -61,6 +65,7 @@ class Started:
     payment: ProviderPayment | None = None
     free_reference: str = ""
     saved: bool = False
+    transfer: StaffOrder | None = None
 
     @property
     def as_json(self) -> dict[str, object]:
@@ -81,6 +86,14 @@ class Started:
             }
         if self.saved:
             answer["saved"] = True
+        if self.transfer is not None:
+            answer["transfer"] = {
+                "iban": settings.TRANSFER_IBAN,
+                "beneficiary": SiteSettings.current().legal_name,
+                "reference": self.transfer.reference,
+                "amount": as_json(to_cents(self.transfer.agreed)),
+                "valid_until": (self.transfer.created_at + TRANSFER_LIFE).isoformat(),
+            }
         return answer
 
 
@@ -94,7 +107,7 @@ def start(checkout: Checkout, *, networks: Networks = NO_NETWORKS) -> Started:
     `refuse_card_testing` and of `payment_for`.
     """
     needs_card = checkout.expected_total_cents >= CARD_MINIMUM_CENTS
-    if not needs_card or checkout.save_for_later:
+    if not needs_card or checkout.save_for_later or checkout.by_transfer:
         return _start(checkout, networks=networks)
     place_in_pause = wait_in_pause(
         email=checkout.email, networks=networks, buyer_is_known=checkout.buyer_is_known
@@ -111,11 +124,14 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
     visitor = next(reversed([*networks]), "")
     _refuse_questions_about_customers(checkout, visitor)
     for _ in range(TRIES):
+        transfer = None
         try:
             with transaction.atomic():
                 placed = place(checkout)
                 if checkout.save_for_later:
                     _mail_recovery_link(placed.order)
+                elif checkout.by_transfer and placed.offer.total_cents >= CARD_MINIMUM_CENTS:
+                    transfer = await_transfer(placed.order)
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
@@ -137,6 +153,8 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
             return Started(CompletedOrder(order), free_reference=order.stripe_payment_intent_id)
         if checkout.save_for_later:
             return Started(placed, saved=True)
+        if transfer is not None:
+            return Started(placed, transfer=transfer)
         if placed.offer.total_cents < CARD_MINIMUM_CENTS:
             reference = complete_free(
                 order_id=placed.order.pk, revision=placed.order.revision, actor="comprador"

@@ -263,6 +263,8 @@ def _stale_reservations(findings: ReconcileCounts, share: TimeShare) -> None:
     """Release promo uses that were reserved more than 30 minutes ago and have no open payment."""
     stale = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
+        # A use is kept for a transfer that the buyer has chosen, until the order expires.
+        Q(by_staff=None) | Q(by_staff__by_buyer=False),
         promo_uses__status=PromoUse.Status.RESERVED,
         promo_uses__reserved_at__lt=timezone.now() - RESERVATION,
     ).distinct()

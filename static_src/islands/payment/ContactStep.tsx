@@ -21,8 +21,7 @@ import { GiftFields } from "./GiftFields";
 import { type Gift, giftErrors, STEP_ORDER, type StepErrors, type StepField } from "./gift";
 
 /** Completes the sentence of `PrivacyNote`. */
-export const PURCHASE_PURPOSE =
-  "gestionar tu compra y darte acceso; el cobro con tarjeta lo procesa Stripe";
+export const PURCHASE_PURPOSE = "gestionar tu compra y darte acceso; los cobros los procesa Stripe";
 
 type Props = {
   contact: Contact;

@@ -2,8 +2,11 @@
  * The last views of a purchase: charged but not recorded, confirmed later by the bank, or saved.
  */
 import { useEffect, useRef, useState } from "react";
+import { formatDay } from "../../lib/dates";
 import { toast } from "../../lib/page/toast";
+import { formatEuros } from "../../lib/pricing/money";
 import type { Academy } from "../../schemas/academy";
+import type { Transfer } from "../../schemas/checkout";
 import { resendEmail, successUrl } from "./checkoutApi";
 import { formatCountdown, notReadyMessage, RESEND_ATTEMPTS, waitAfter } from "./countdown";
 import { followPayment } from "./paymentResult";
@@ -142,6 +145,46 @@ export function Processing({
           Ver el estado del pago
         </a>
       )}
+      <p className="form__note">
+        ¿Alguna duda? Escríbenos a{" "}
+        <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+      </p>
+    </div>
+  );
+}
+
+type TransferProps = { transfer: Transfer; email: string; academy: Academy };
+
+/** The order waits for a bank transfer: how to make it. */
+export function TransferToMake({ transfer, email, academy }: TransferProps) {
+  return (
+    <div className="purchase__outcome">
+      <p className="form__lead">
+        Tu pedido queda a la espera. Cuando llegue la transferencia te escribiremos a{" "}
+        <strong>{email}</strong> y abriremos tu acceso: suele tardar uno o dos días.
+      </p>
+      <dl className="payment-result__facts">
+        <div>
+          <dt>Importe</dt>
+          <dd className="price">{formatEuros(transfer.amountCents)}</dd>
+        </div>
+        <div>
+          <dt>Beneficiario</dt>
+          <dd>{transfer.beneficiary}</dd>
+        </div>
+        <div>
+          <dt>IBAN</dt>
+          <dd>{transfer.iban}</dd>
+        </div>
+        <div>
+          <dt>Concepto</dt>
+          <dd>{transfer.reference}</dd>
+        </div>
+      </dl>
+      <p>
+        Escribe el concepto tal cual: por él sabemos que el pago es tuyo. Tienes hasta el{" "}
+        {formatDay(new Date(transfer.validUntil))}. Te hemos enviado estos datos por email.
+      </p>
       <p className="form__note">
         ¿Alguna duda? Escríbenos a{" "}
         <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.

@@ -37,6 +37,7 @@ type Props = {
   academy: Academy;
   onPay(): void;
   onWallet(payment: WalletPayment): void;
+  onTransfer(): void;
   /** Checkboxes after the required ones. */
   children?: ReactNode;
   payable: boolean;
@@ -188,6 +189,17 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           {!ticked && <span>. Marca las casillas obligatorias para continuar.</span>}
         </p>
       </div>
+      {academy.transfer && !free && purchase.paymentType === "full_payment" && (
+        <button
+          type="button"
+          className="button button--plain"
+          disabled={!ready}
+          aria-disabled={!canPay(purchase)}
+          onClick={undecided ? focusRefusal : props.onTransfer}
+        >
+          Pagar por transferencia
+        </button>
+      )}
       <PrivacyNote academy={academy} purpose={PURCHASE_PURPOSE} />
     </div>
   );

@@ -19,11 +19,11 @@ import { ContactStep } from "./ContactStep";
 import { signedInStudent } from "./checkoutApi";
 import { contactOf, isValid } from "./contact";
 import { newGift, type StepField } from "./gift";
-import { Processing, Saved, Unrecorded } from "./Outcome";
+import { Processing, Saved, TransferToMake, Unrecorded } from "./Outcome";
 import { cartContentKey, estimateOrder, instalmentMinimum, withPrices } from "./orderEstimate";
 import { contactOfQuote } from "./quoteContact";
 import { SummaryStep } from "./SummaryStep";
-import { isBusy, isFinished, NEW_PURCHASE, type Purchase } from "./state";
+import { isBusy, isFinished, isOver, NEW_PURCHASE, type Purchase } from "./state";
 import { usePurchase } from "./usePurchase";
 import { useVisibleArea } from "./useVisibleArea";
 import { WalletOffer } from "./WalletOffer";
@@ -120,7 +120,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     if (isBusy(purchase)) return;
     dismissToasts();
     onOpenChange(false);
-    if (purchase.payment.phase === "unrecorded") onCartChange([]);
+    if (isOver(purchase)) onCartChange([]);
   }
 
   function goToContact() {
@@ -177,6 +177,8 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
         );
       case "saved":
         return <Saved email={contact.email} onClose={close} />;
+      case "transfer":
+        return <TransferToMake {...paymentProps} transfer={payment.transfer} />;
     }
     if (purchase.step === "contact") {
       return (
@@ -237,6 +239,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
         onPay={pay}
         onWallet={payWithWallet}
         onBuyAgain={actions.buyAgain}
+        onTransfer={actions.payByTransfer}
         onSave={actions.saveForLater}
         onRemindersChange={actions.setReminders}
       />
@@ -254,6 +257,8 @@ function viewOf({ step, payment }: Purchase): View {
       return { title: "Tu banco está confirmando el pago", width: "narrow" };
     case "saved":
       return { title: "Compra guardada", width: "narrow" };
+    case "transfer":
+      return { title: "Haz la transferencia", width: "narrow" };
   }
   return step === "contact"
     ? { title: "Tus datos", stepNumber: 1, width: "narrow" }

@@ -65,7 +65,8 @@ type OtherPaymentsProps = { academy: Academy; paymentType: PaymentType };
 export function OtherPayments({ academy, paymentType }: OtherPaymentsProps) {
   return (
     <p className="form__note">
-      Aquí pagas con {waysToPay(academy, paymentType)}.
+      Aquí pagas con {waysToPay(academy, paymentType)}
+      {academy.transfer && paymentType === "full_payment" && ", o por transferencia"}.
       {academy.otherPayments && (
         <>
           {" "}

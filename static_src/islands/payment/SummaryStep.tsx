@@ -43,6 +43,7 @@ type Props = {
   onPay(checkoutCart: CheckoutCart): void;
   onWallet(checkoutCart: CheckoutCart, payment: WalletPayment): void;
   onBuyAgain(checkoutCart: CheckoutCart): void;
+  onTransfer(checkoutCart: CheckoutCart): void;
   onSave(checkoutCart: CheckoutCart): void;
   onRemindersChange(checkoutCart: CheckoutCart, ticked: boolean): void;
 };
@@ -192,6 +193,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           payable={cart.length > 0}
           onPay={() => props.onPay(checkoutCart)}
           onWallet={(wallet) => props.onWallet(checkoutCart, wallet)}
+          onTransfer={() => props.onTransfer(checkoutCart)}
         >
           <Checkbox
             checked={purchase.boxes.reminders}

@@ -30,9 +30,10 @@ export type CheckoutCart = {
 export function checkoutBody(
   purchase: Purchase,
   { items, totalCents, plan }: CheckoutCart,
-  { saveForLater, orderKey = null }: { saveForLater: boolean; orderKey?: string | null },
+  options: { saveForLater: boolean; byTransfer?: boolean; orderKey?: string | null },
 ) {
   const { contact, boxes, gift, order } = purchase;
+  const { saveForLater, byTransfer = false, orderKey = null } = options;
   return {
     email: contact.email.trim(),
     phone: e164(contact),
@@ -51,6 +52,7 @@ export function checkoutBody(
     remindersAccepted: boxes.reminders,
     wallet_boxes: contact.besideWallet ?? false,
     save_for_later: saveForLater,
+    by_transfer: byTransfer,
     recovery_order_id: order?.orderId ?? null,
     token: order?.token ?? null,
     order_key: orderKey,

@@ -7,6 +7,7 @@ import type {
   CheckoutResponse,
   OrderCredentials,
   PricedOrder,
+  Transfer,
   UnavailableItem,
 } from "../../schemas/checkout";
 import type { PaymentType } from "../../schemas/paymentType";
@@ -34,6 +35,7 @@ type Card = { clientSecret: string; paymentIntentId: string; dueCents: number };
  * - `unrecorded`: the card was charged but complete-payment failed. The webhook will record the
  *   payment.
  * - `saving`, `saved`: the cart is being saved, or was saved, for later.
+ * - `transfer`: the order waits for a bank transfer.
  */
 export type Payment =
   | { phase: "none" }
@@ -46,7 +48,8 @@ export type Payment =
   | { phase: "processing"; paymentIntentId: string }
   | { phase: "unrecorded"; paymentIntentId: string }
   | { phase: "saving" }
-  | { phase: "saved" };
+  | { phase: "saved" }
+  | { phase: "transfer"; transfer: Transfer };
 
 export type Notice =
   | { kind: "price_changed" }
@@ -141,8 +144,12 @@ export function isBusy({ payment: { phase } }: Purchase): boolean {
 
 /** Whether the purchase has ended: charged, being confirmed by the bank, or saved for later. */
 export function isFinished({ payment: { phase } }: Purchase): boolean {
-  return phase === "processing" || phase === "unrecorded" || phase === "saved";
+  return ["processing", "unrecorded", "saved", "transfer"].includes(phase);
 }
+
+/** Whether the next purchase needs an order of its own: this one is paid, or waits for a transfer. */
+export const isOver = ({ payment: { phase } }: Purchase): boolean =>
+  phase === "unrecorded" || phase === "transfer";
 
 /** Whether the buyer has to accept a new price before paying. */
 export const mustAcceptPrice = ({ notice }: Purchase): boolean => notice?.kind === "price_changed";
@@ -183,7 +190,7 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
       // paid as well.
       return {
         ...NEW_PURCHASE,
-        ...(purchase.payment.phase === "unrecorded"
+        ...(isOver(purchase)
           ? {}
           : { order: purchase.order, lastPaymentId: purchase.lastPaymentId }),
         contact: event.student?.contact ?? EMPTY_CONTACT,
@@ -291,6 +298,8 @@ function afterResponse(
     }
     case "saved":
       return { ...updated, payment: { phase: "saved" } };
+    case "transfer":
+      return { ...updated, payment: { phase: "transfer", transfer: response.next.transfer } };
     case "hosted":
       return {
         ...updated,

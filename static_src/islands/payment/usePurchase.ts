@@ -53,6 +53,7 @@ const confirmFailed = (): CardOutcome => ({
 /** What a checkout sends in place of the purchase's own data. */
 type CheckoutChanges = Partial<Pick<Purchase, "buyAgain" | "contact" | "boxes">> & {
   saveForLater?: boolean;
+  byTransfer?: boolean;
 };
 
 type PurchaseActions = {
@@ -65,6 +66,8 @@ type PurchaseActions = {
   /** Pay with what a wallet has authorized. The boxes beside the wallet are ticked. */
   payWithWallet(checkoutCart: CheckoutCart, wallet: WalletPayment): Promise<void>;
   saveForLater(checkoutCart: CheckoutCart): Promise<void>;
+  /** Let the order wait for a bank transfer. */
+  payByTransfer(checkoutCart: CheckoutCart): Promise<void>;
   /** Turn cart reminders on or off; an existing order is updated at the server. */
   setReminders(checkoutCart: CheckoutCart, ticked: boolean): void;
   card: RefObject<CardHandle | null>;
@@ -171,11 +174,12 @@ export function usePurchase(
   /** Send the checkout. Returns the server's response, or why it refused. */
   function request(
     checkoutCart: CheckoutCart,
-    { saveForLater = false, ...changed }: CheckoutChanges = {},
+    { saveForLater = false, byTransfer = false, ...changed }: CheckoutChanges = {},
   ): Promise<CheckoutResponse | Refusal> {
     dispatch({ type: saveForLater ? "saving" : "preparing" });
     const body = checkoutBody({ ...purchase, ...changed }, checkoutCart, {
       saveForLater,
+      byTransfer,
       orderKey: orderKey.current,
     });
     return processCheckout(body).catch((error: unknown) => refusalOf(error));
@@ -314,6 +318,10 @@ export function usePurchase(
         if (!canPay(purchase)) return;
         dispatch({ type: "buy_again" });
         await checkout(checkoutCart, { buyAgain: true });
+      }),
+    payByTransfer: (checkoutCart) =>
+      oneAtATime(async () => {
+        if (canPay(purchase)) await checkout(checkoutCart, { byTransfer: true });
       }),
     saveForLater: (checkoutCart) =>
       oneAtATime(() => checkout(checkoutCart, { saveForLater: true })),

@@ -10,6 +10,7 @@ const academy = (bizum: boolean, paypal: boolean) =>
     other_payments: "",
     hosted_checkout: false,
     wallets: true,
+    transfer: false,
     bizum,
     paypal,
   });

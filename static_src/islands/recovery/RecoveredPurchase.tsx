@@ -12,7 +12,7 @@ import { ContactStep } from "../payment/ContactStep";
 import { e164 } from "../payment/contact";
 import { giftDay } from "../payment/gift";
 import { OrderSummary } from "../payment/OrderSummary";
-import { BankIsConfirming, Processing, Unrecorded } from "../payment/Outcome";
+import { BankIsConfirming, Processing, TransferToMake, Unrecorded } from "../payment/Outcome";
 import { OtherPayments, PaymentTypeField } from "../payment/PaymentTypeField";
 import { needsNoCard, PayPanel } from "../payment/PayPanel";
 import { PromoField } from "../payment/PromoField";
@@ -41,7 +41,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
   const link = { order: String(saved.id), token };
   // Bizum or PayPal has sent the buyer back without a payment.
   const [refusal] = useState(() => takeRefusal(saved.id));
-  const { purchase, dispatch, card, pay, payWithWallet, buyAgain, bankDeclined } = usePurchase(
+  const { purchase, dispatch, card, pay, payWithWallet, payByTransfer, ...actions } = usePurchase(
     purchaseOf(saved, link, refusal),
     { onPaid: goHomeWithToast },
   );
@@ -92,6 +92,14 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
   const quoteNotice = priced ? priced.quoteNotice : isAsSaved ? null : reasonOf(order, "quote");
   const paymentProps = { email: contact.email, academy };
 
+  if (payment.phase === "transfer") {
+    return (
+      <div className="card recovery__message">
+        <h2>Haz la transferencia</h2>
+        <TransferToMake {...paymentProps} transfer={payment.transfer} />
+      </div>
+    );
+  }
   if (payment.phase === "unrecorded" || payment.phase === "processing") {
     return (
       <div className="card recovery__message">
@@ -106,7 +114,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
           <Processing
             {...paymentProps}
             paymentIntentId={payment.paymentIntentId}
-            onDeclined={bankDeclined}
+            onDeclined={actions.bankDeclined}
           />
         )}
       </div>
@@ -153,7 +161,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
           purchase={purchase}
           totalCents={totalCents}
           onRemove={removeRefused}
-          onBuyAgain={() => buyAgain(checkoutCart)}
+          onBuyAgain={() => actions.buyAgain(checkoutCart)}
           onAcceptPrice={() => dispatch({ type: "price_accepted" })}
         />
         {problem && (
@@ -305,6 +313,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
             payable={isCurrent}
             onPay={() => pay(checkoutCart)}
             onWallet={(wallet) => payWithWallet(checkoutCart, wallet)}
+            onTransfer={() => payByTransfer(checkoutCart)}
           />
         )}
       </section>

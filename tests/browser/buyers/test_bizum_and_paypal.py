@@ -1,14 +1,21 @@
-"""Bizum and PayPal on a phone: the buyer leaves for another page and comes back."""
+"""Bizum, PayPal and transfers, chosen on a phone."""
 
 import re
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import expect
 
 from apps.core.models import SiteSettings
 from apps.orders.models import Order
-from tests.browser.records import bank_undecided, only_order, payments_at_provider
-from tests.browser.visitor import Visitor, expect_to_fit, wait_until
+from tests.browser.records import (
+    bank_undecided,
+    eventually,
+    mail_with,
+    only_order,
+    payments_at_provider,
+)
+from tests.browser.visitor import Visitor, expect_to_fit, sign_in_staff, wait_until
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
@@ -126,12 +133,36 @@ def test_instalments_are_paid_by_card_alone(phone, maths):
 
 
 def test_what_is_switched_off_is_neither_offered_nor_named(phone, maths):
-    SiteSettings.objects.update(bizum=False, paypal=False)
+    SiteSettings.objects.update(bizum=False, paypal=False, transfer=False)
     try:
         phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
         expect(phone.card_form.get_by_label("Número de tarjeta")).to_be_visible()
         expect(phone.card_form.get_by_role("radio")).to_have_count(0)
-        expect(phone.dialog).to_contain_text("Aquí pagas con tarjeta. También aceptamos")
-        expect(phone.dialog).not_to_contain_text(re.compile("Bizum|PayPal"))
+        expect(phone.dialog).to_contain_text("Aquí pagas con tarjeta.")
+        expect(phone.dialog).not_to_contain_text(re.compile("Bizum|PayPal|transferencia"))
     finally:
-        SiteSettings.objects.update(bizum=True, paypal=True)
+        SiteSettings.objects.update(bizum=True, paypal=True, transfer=True)
+
+
+def test_buyer_who_chooses_a_transfer_reads_how_to_make_it_and_staff_confirm_it(
+    phone, new_visitor, maths, email
+):
+    phone.to_step_2(maths.degree, [maths])
+    choose = phone.dialog.get_by_role("button", name="Pagar por transferencia")
+    expect(choose).to_be_disabled()
+    phone.tick_boxes()
+    phone.press(choose)
+    expect(phone.dialog.get_by_role("heading", name="Haz la transferencia")).to_be_visible()
+    order = only_order(email)
+    for words in (f"PEDIDO-{order.pk}", settings.TRANSFER_IBAN, "190,00"):
+        expect(phone.dialog).to_contain_text(words)
+    expect_to_fit(phone.page)
+    eventually(lambda: mail_with("Datos para pagar tu pedido", email))
+    phone.press(phone.dialog.get_by_role("button", name="Cerrar"))
+    expect(phone.cart_button).to_have_count(0)
+
+    clerk = new_visitor().page
+    sign_in_staff(clerk)
+    clerk.goto(f"/admin/orders/order/{order.pk}/change/")
+    expect(clerk.get_by_text("Esperando transferencia").first).to_be_visible()
+    expect(clerk.get_by_role("link", name="Apuntar la transferencia…")).to_be_visible()

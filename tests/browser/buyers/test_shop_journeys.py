@@ -167,7 +167,7 @@ def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(visitor, shelf)
 
     # The card form gets the focus. A script that does not load is no matter of addresses.
     visitor.tick_boxes().open_card_form("114,00 €")
-    expect(page.get_by_role("group", name="Datos de la tarjeta")).to_be_focused()
+    expect(page.get_by_role("group", name="Datos del pago")).to_be_focused()
     assert only_order(visitor.email).total_cents == 11_400
     page.keyboard.press("Escape")
     expect(visitor.cart_button).to_be_focused()

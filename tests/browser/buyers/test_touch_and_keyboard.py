@@ -117,7 +117,7 @@ def test_purchase_by_keyboard_only(visitor, shelf, subjects, email):
     keyboard.press("Enter")
     visitor.expect_card_form()
     # The focus follows the card form.
-    expect(visitor.page.get_by_role("group", name="Datos de la tarjeta")).to_be_focused()
+    expect(visitor.page.get_by_role("group", name="Datos del pago")).to_be_focused()
     tab_to(visitor, visitor.card_form.get_by_label("Número de tarjeta"))
     keyboard.type(GOOD_CARD)
     expect(visitor.card_form.get_by_label("Fecha de caducidad")).to_be_focused()

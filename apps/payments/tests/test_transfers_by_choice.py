@@ -1,0 +1,177 @@
+"""Buyers choose a bank transfer in the payment dialog (docs/rules.md)."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from apps.core.mail.registry import render_for_staff
+from apps.core.models import Mail, SiteSettings
+from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
+from apps.orders.checkout.by_transfer import expire_unpaid, remind_buyers
+from apps.orders.jobs import follow_transfers
+from apps.orders.models import Order, Payment, StaffOrder
+from apps.orders.models.statuses import PaymentKind
+from apps.payments.context import academy_props
+from apps.payments.events.reconcile import reconcile
+from tests.helpers.completion import again, assert_paid_once
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.refunds import make_clerk, refund
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def body(sandbox):
+    return checkout_body(whole(make_subject()), total="182.40")
+
+
+@pytest.fixture
+def waiting(api, body):
+    """Bruno's order of 182.40 €, which waits for his transfer."""
+    return api.checkout({**body, "by_transfer": True})
+
+
+def arrive(order_id, clerk, cents=18240):
+    arrived = ReceivedTransfer(cents, timezone.localdate(), f"MOV-{uuid4().hex[:8]}")
+    return receive_transfer(order_id=order_id, arrived=arrived, form_key=uuid4(), user=clerk)
+
+
+def in_days(number, *, hours=0):
+    return time_machine.travel(timezone.now() + timedelta(days=number, hours=hours))
+
+
+def test_order_waits_with_iban_and_reference_and_its_buyer_is_mailed(
+    api, sandbox, waiting, body, settings, audited
+):
+    order = Order.objects.get()
+    told = waiting["transfer"]
+    assert (told["iban"], told["reference"]) == (settings.TRANSFER_IBAN, f"PEDIDO-{order.pk}")
+    assert (told["amount"], told["beneficiary"]) == (182.4, "Academia Faro, S. L.")
+    assert {"client_secret", "payment_intent_id"} & set(waiting) == set()
+    assert list(Order.objects.awaiting_transfer()) == [order]
+    assert not Payment.objects.exists()
+    mail = Mail.objects.get(template="transfer_details")
+    text = render_for_staff(mail).text.replace("\xa0", " ")
+    for words in (settings.TRANSFER_IBAN, told["reference"], "182,40 €"):
+        assert words in text
+
+    assert api.checkout(again(waiting, body, by_transfer=True))["transfer"] == told
+    assert (StaffOrder.objects.count(), Mail.objects.count()) == (1, 1)
+
+
+def test_transfer_that_staff_record_pays_the_order_once(api, waiting, audited, work):
+    clerk = make_clerk()
+    assert "importe exacto" in arrive(waiting["order_id"], clerk)
+    work()
+    assert_paid_once(waiting["order_id"])
+    assert Payment.objects.get().kind == PaymentKind.TRANSFER
+    order = Order.objects.get()
+    refund(order, clerk)
+    assert order.status == "refunded"
+
+
+def test_buyer_who_changes_their_mind_pays_by_card_and_nothing_waits(
+    api, sandbox, waiting, body, audited
+):
+    placed = api.checkout(again(waiting, body))
+    assert not StaffOrder.objects.exists()
+    sandbox.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+    assert_paid_once(waiting["order_id"])
+
+
+def test_order_of_which_a_part_has_arrived_is_not_paid_by_card(api, waiting, body, audited):
+    arrive(waiting["order_id"], make_clerk(), cents=100_00)
+    for way in (False, True):
+        status, answer = api.post("process-checkout", again(waiting, body, by_transfer=way))
+        assert (status, answer["code"]) == (409, "payment_in_progress")
+
+
+def test_open_payment_is_canceled_before_the_order_waits(api, sandbox, body, audited):
+    placed = api.checkout(body)
+    page = sandbox.leave_for("bizum", placed)
+
+    api.checkout(again(placed, body, by_transfer=True))
+
+    assert sandbox.payment(placed["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.process.decide(page, "approve").json()["status"] == "canceled"
+    assert sandbox.process.client().v1.charges.list().data == []
+
+
+def test_payment_that_has_succeeded_meanwhile_is_recorded_instead(api, sandbox, body, audited):
+    placed = api.checkout(body)
+    sandbox.decide(sandbox.leave_for("bizum", placed))
+
+    status, answer = api.post("process-checkout", again(placed, body, by_transfer=True))
+
+    assert (status, answer["code"]) == (409, "already_paid")
+    assert_paid_once(placed["order_id"])
+    assert not StaffOrder.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"payment_type": "installment", "total_amount": "192.00"}, {"switch": False}]
+)
+def test_transfer_is_refused_for_instalments_and_while_it_is_switched_off(api, body, changes):
+    SiteSettings.current()
+    SiteSettings.objects.update(transfer=changes.pop("switch", True))
+    status, answer = api.post("process-checkout", {**body, **changes, "by_transfer": True})
+    assert (status, answer["code"]) == (409, "transfer_unavailable")
+    assert not Order.objects.exists()
+
+
+def test_transfer_is_neither_offered_nor_named_without_an_account_for_it(settings):
+    assert academy_props()["transfer"] is True
+    assert "transferencia bancaria" in SiteSettings.current().payment_methods
+    settings.TRANSFER_IBAN = ""
+    assert academy_props()["transfer"] is False
+    assert "transferencia" not in SiteSettings.current().payment_methods
+
+
+def test_promo_code_stays_reserved_until_the_transfer_arrives(api, sandbox, audited):
+    make_promo("CODIGO", kind="FIJO", value="10", max_uses=1)
+    body = checkout_body(whole(make_subject()), total="172.40", promo_code="CODIGO")
+    waiting = api.checkout({**body, "by_transfer": True})
+    with in_days(2):
+        reconcile()
+        assert Order.objects.get().promo_uses.get().status == "reserved"
+        arrive(waiting["order_id"], make_clerk(), cents=17240)
+    assert Order.objects.get().promo_uses.get().status == "used"
+    assert Order.objects.get().flag == ""
+
+
+def test_buyer_is_reminded_once_after_three_days(waiting):
+    with in_days(2):
+        assert remind_buyers() == 0
+    with in_days(3, hours=1):
+        assert [remind_buyers(), remind_buyers()] == [1, 0]
+        mail = Mail.objects.get(template="transfer_reminder")
+        assert "Todavía no nos ha llegado la transferencia" in render_for_staff(mail).text
+
+
+def test_order_expires_two_days_after_its_term_and_gives_the_code_back(api, sandbox, audited):
+    make_promo("CODIGO", kind="FIJO", value="10", max_uses=1)
+    body = checkout_body(whole(make_subject()), total="172.40", promo_code="CODIGO")
+    waiting = api.checkout({**body, "by_transfer": True})
+    with in_days(11):
+        assert expire_unpaid() == 0
+    with in_days(12, hours=1):
+        assert follow_transfers() == "Transferencias recordadas: 0. Pedidos caducados: 1"
+        assert follow_transfers() == ""
+        order = Order.objects.get()
+        assert (order.status, order.promo_uses.get().status) == ("expired", "released")
+        # A transfer that is later still is kept and flagged, as every payment of an expired order.
+        arrive(waiting["order_id"], make_clerk(), cents=17240)
+    assert Order.objects.get().status == "paid"
+    assert Order.objects.get().flag
+
+
+def test_reminder_and_expiry_leave_an_order_alone_of_which_money_has_arrived(waiting):
+    arrive(waiting["order_id"], make_clerk(), cents=50_00)
+    with in_days(4):
+        assert remind_buyers() == 0
+    with in_days(13):
+        assert expire_unpaid() == 0
