@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from django.db import transaction
 from django.utils import timezone
 
 from apps.backoffice.sample.clock import Tell, clock_at, days_before
@@ -20,6 +21,8 @@ from apps.leads.models import Withdrawal
 from apps.leads.withdrawal.services import record_withdrawal
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.by_staff.actions import add_note
+from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
+from apps.orders.checkout.by_transfer import await_transfer
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.ledger.history import attend_flags
 from apps.orders.ledger.lines import order_money
@@ -74,6 +77,18 @@ def refused_card(shop: SampleShop, at: datetime) -> None:
         count_refused_card(order_id=order.pk, refusal_id=event, reason=reason, actor="Stripe")
     shop.pay(order, at + timedelta(minutes=5), order.total_cents)
     shop.work(order, at + timedelta(minutes=6))
+
+
+def paid_by_transfer(shop: SampleShop, at: datetime) -> None:
+    """The buyer chooses a transfer, which staff record two days later."""
+    order = shop.save(at, ("Derecho", 5, 1))
+    with clock_at(at + timedelta(minutes=1)), transaction.atomic():
+        await_transfer(order)
+    arrived_at = at + 2 * ONE_DAY
+    with clock_at(arrived_at):
+        arrived = ReceivedTransfer(order.total_cents, timezone.localdate(), f"MOV-{order.pk}")
+        receive_transfer(order_id=order.pk, arrived=arrived, form_key=uuid4(), user=shop.clerk)
+    shop.work(order, arrived_at + timedelta(minutes=1))
 
 
 def open_cart(shop: SampleShop, at: datetime) -> Order:
@@ -283,6 +298,7 @@ CASES: tuple[tuple[Tell, tuple[int, ...]], ...] = (
     (purchase_without_access, (1,)),
     (partial(buy, cart=("Turismo", 2, 1), by=PaymentKind.BIZUM), (16,)),
     (partial(buy, cart=("Marketing", 3, 1), by=PaymentKind.PAYPAL), (23,)),
+    (paid_by_transfer, (18,)),
 )
 # Purchases of the last hours, so that the figures of today are not 0.
 LATEST = (timedelta(hours=7), timedelta(hours=3), timedelta(minutes=50), timedelta(minutes=20))
