@@ -352,10 +352,17 @@ class CorrectEmailOutput(serializers.Serializer[dict[str, Any]]):
     email = serializers.CharField(help_text="El correo nuevo, casi tapado.")
 
 
+class QueryChoiceField(serializers.ChoiceField):
+    """A choice in a query. An empty one is refused, which DRF would take for a missing one."""
+
+    def get_value(self, dictionary: Any) -> Any:
+        return dictionary.get(self.field_name, serializers.empty)
+
+
 class RecoverWishes(serializers.Serializer[dict[str, Any]]):
     """What the buyer would change, for `Wishes`. A parameter that is missing changes nothing."""
 
-    payment_type = serializers.ChoiceField(
+    payment_type = QueryChoiceField(
         PaymentType.values,
         required=False,
         error_messages={"invalid_choice": "La forma de pago no existe."},
