@@ -184,7 +184,7 @@ def test_double_click_makes_one_note_one_quote_and_one_code(client, carla, lead)
 
 
 def test_without_the_permissions_nothing_is_assigned_answered_or_given(client, eva, lead):
-    mine = Permission.objects.filter(codename__in=("view_lead", "change_lead"))
+    mine = Permission.objects.filter(codename__in=("view_lead", "view_all_leads", "change_lead"))
     eva.user_permissions.set(mine)
     client.force_login(eva)
     page = client.get(admin_url(Lead, "change", lead.pk))
