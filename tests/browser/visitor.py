@@ -336,7 +336,8 @@ class Visitor:
         return self
 
     def pay_button(self, euros: str | None = None) -> Locator:
-        return self.page.get_by_role("button", name=re.compile(rf"^Pagar {nbsp(euros or '')}"))
+        amount = nbsp(euros) if euros else r"\d"
+        return self.page.get_by_role("button", name=re.compile(rf"^Pagar {amount}"))
 
     def accept_price(self, euros: str) -> "Visitor":
         """Accept the new total after the price has changed."""
