@@ -9,11 +9,14 @@ from django.urls import URLPattern, path
 
 from apps.catalogue.models import Degree
 from apps.classroom.accounts import allow_held_account, send_link_for_staff
+from apps.classroom.backends.base import Item
 from apps.classroom.backends.moodle.client import MoodleError
 from apps.classroom.backends.moodle.courses import (
     count_subjects_without_course,
+    course_idnumber,
     find_course,
     is_gone,
+    is_idnumber,
     take_over_enrolments,
 )
 from apps.classroom.extend_pages import PERMISSION as EXTEND
@@ -279,6 +282,8 @@ class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
 
     # The id of the deleted course that the new one replaces.
     replaces: int | None = None
+    # Whether the editor may let several things that are sold open one course.
+    may_share = False
 
     class Meta:
         model = MoodleCourse
@@ -306,8 +311,21 @@ class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
             raise ValidationError(f"Moodle no responde como debe: {error}") from error
         if course is None:
             raise ValidationError("Moodle no tiene ningún curso con este nombre corto.")
+        if not self.may_share and self._is_taken(course):
+            raise ValidationError(
+                "Este curso ya lo abre otra asignatura o lección. Compartirlo es cosa de Dirección."
+            )
         self.instance.course_id = course["id"]
         self.instance.full_name = course["fullname"]
+
+    def _is_taken(self, course: dict[str, Any]) -> bool:
+        """Whether something else opens the course: by its entry, or by the idnumber in Moodle."""
+        lesson, subject = self.cleaned_data.get("lesson"), self.cleaned_data.get("subject")
+        own = course_idnumber(Item(subject.pk, lesson and lesson.pk)) if subject else ""
+        idnumber = course.get("idnumber", "")
+        if is_idnumber(idnumber) and idnumber.strip() != own:
+            return True
+        return MoodleCourse.objects.filter(course_id=course["id"]).exists()
 
 
 @admin.register(MoodleCourse)
@@ -324,6 +342,13 @@ class MoodleCourseAdmin(AcademyModelAdmin):
         super().save_model(request, obj, form, change)
         if form.replaces:
             take_over_enrolments(form.replaces, obj.course_id)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.may_share = request.user.has_perm("classroom.change_moodlecourse")
+        return form
 
     def get_urls(self) -> list[URLPattern]:
         own = [*moodle_urls(self.admin_site), *course_urls(self.admin_site)]

@@ -96,10 +96,10 @@ GROUP_DEFINITIONS = (
     GroupDefinition(
         "Contenido",
         # The terms of sale are decided by Dirección.
-        views=("leads.requestedsubject", "pricing.terms"),
+        # Another course for what is sold already, or one course for two things, is theirs, too.
+        views=("classroom.moodlecourse", "leads.requestedsubject", "pricing.terms"),
         works_on=(
             "catalogue",
-            "classroom.moodlecourse",
             "classroom.semester",
             "pages",
             "pricing.campaign",
@@ -107,6 +107,8 @@ GROUP_DEFINITIONS = (
             "pricing.promocode",
         ),
         permissions=(
+            "classroom.add_moodlecourse",
+            "classroom.check_moodle",
             "core.add_legaltext",
             "core.change_deletedrow",
             "core.change_sitesettings",

@@ -124,9 +124,10 @@ SWITCHES = (
             permissions=("leads.change_requestedsubject",)),
     ),
     Switch(
-        "edits_catalogue", "Edita el catálogo y sus precios", "También los cursos de Moodle.",
-        _of(works_on=_CATALOGUE,
-            permissions=("classroom.check_moodle",)),
+        "edits_catalogue", "Edita el catálogo y sus precios",
+        "También da su curso de Moodle a lo nuevo.",
+        _of(works_on=("catalogue", "classroom.semester"),
+            permissions=("classroom.add_moodlecourse", "classroom.check_moodle")),
         _of(views=_CATALOGUE),
     ),
     Switch(

@@ -22,6 +22,7 @@ from apps.core.models import Mail
 from apps.core.privacy import erase_all
 from apps.core.retries import RETRY_DELAYS
 from apps.students.services import find_or_create_student
+from tests.helpers.admin import make_staff
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
 
@@ -349,6 +350,30 @@ def test_staff_can_only_enter_courses_that_exist_in_moodle(moodle, admin_client,
     assert (row.course_id, row.full_name) == (course, "Curso MICRO")
     page = admin_client.get("/admin/classroom/moodlecourse/").content.decode()
     assert "Asignaturas a la venta sin curso: 1." in page
+
+
+def test_who_writes_contents_gives_new_things_only_courses_of_their_own(moodle, client, micro):
+    """Else a cheap lesson could open the course of a dear subject."""
+    make_staff("celia", group="Contenido", client=client)
+    cheap = make_subject("Barata", "1.00")
+    opened = moodle.add_course("MICRO")
+    MoodleCourse.objects.create(
+        subject=micro, course_id=opened, shortname="MICRO", full_name="Curso MICRO"
+    )
+    moodle.add_course("LECCION", f"leccion-{micro.lessons.first().pk}")
+    moodle.add_course("BARATA", f"asignatura-{cheap.pk}")
+    url = "/admin/classroom/moodlecourse/add/"
+
+    for shortname in ("MICRO", "LECCION"):
+        page = client.post(url, {"subject": cheap.pk, "lesson": "", "shortname": shortname})
+        assert "Este curso ya lo abre otra asignatura o lección." in page.text
+    row = MoodleCourse.objects.get()
+    change = f"/admin/classroom/moodlecourse/{row.pk}/change/"
+    assert client.post(change, {"subject": cheap.pk, "shortname": "MICRO"}).status_code == 403
+    assert client.post(f"/admin/classroom/moodlecourse/{row.pk}/delete/").status_code == 403
+    assert client.post("/admin/classroom/moodlecourse/lista/").status_code == 403
+    answer = client.post(url, {"subject": cheap.pk, "lesson": "", "shortname": "BARATA"})
+    assert answer.status_code == 302
 
 
 def test_the_token_is_not_logged(moodle, settings, ana, micro, caplog):

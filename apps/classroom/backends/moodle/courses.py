@@ -1,5 +1,6 @@
 """The Moodle course of each subject or lesson."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,6 +120,11 @@ def _rows(item: Item) -> QuerySet[MoodleCourse]:
 
 def course_idnumber(item: Item) -> str:
     return f"leccion-{item.lesson_id}" if item.lesson_id else f"asignatura-{item.subject_id}"
+
+
+def is_idnumber(text: str) -> bool:
+    """Whether a course's "Número ID del curso" names a subject or a lesson of this shop."""
+    return re.fullmatch(r"(?:asignatura|leccion)-\d+", text.strip(), re.ASCII) is not None
 
 
 def item_name(item: Item) -> str:
