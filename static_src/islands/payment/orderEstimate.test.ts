@@ -111,6 +111,7 @@ it("builds the body of process-checkout with all fields, in euros, for the exist
     promo_code: "BIENVENIDA10",
     quote: null,
     buy_again: false,
+    by_transfer: false,
     gift: null,
     termsAccepted: true,
     privacyAccepted: true,
