@@ -43,7 +43,7 @@ PAGES = [
     "/sitemap-asignaturas-1.xml", "/speculation-rules.json",
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
     "/.well-known/security.txt", "/.well-known/apple-developer-merchantid-domain-association",
-    "/csp-report", "/monitor", "/metrics",
+    "/avisos-de-correo", "/csp-report", "/monitor", "/metrics",
     "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace", "/aula/confirmar",
     "/aula/acceso", "/admin/login/", "/desistimiento", "/factura",
     "/factura/codigo.pdf", "/admin/clave-olvidada", "/admin/nueva-clave", "/nothing",

@@ -223,6 +223,8 @@ ORIGINS = {
     "staff_password_guessed": Origin.STAFF,
     "staff_password_link": Origin.STAFF_LINK,
     "subject_published": Origin.EVENT,
+    "transfer_details": Origin.FORM,
+    "transfer_reminder": Origin.EVENT,
     "withdrawal_acknowledged": "of its order",
     "withdrawal_declined": Origin.STAFF,
     "withdrawal_received": Origin.NOTICE,
@@ -341,6 +343,8 @@ def rows(settings):
         "refund_made": {"refund_ids": [Refund.objects.get(payment__order=order).pk]},
         "sign_in_link": {"link_id": SignInLink.objects.create(student=student).pk},
         "subject_published": {"requested_id": RequestedSubject.objects.first().pk},
+        "transfer_details": {"order_id": cart.pk},
+        "transfer_reminder": {"order_id": cart.pk},
         "withdrawal_acknowledged": {"withdrawal_id": Withdrawal.objects.get(order=order).pk},
         "withdrawal_declined": {"withdrawal_id": Withdrawal.objects.get(order=order).pk},
     })  # fmt: skip
@@ -384,7 +388,10 @@ def test_each_waiting_mail_finds_its_student(rows):
         for template, context in rows.contexts.items()
         if template not in STAYS_WITH_THE_ADDRESS
     }
-    of_cart = ("cart_reminder", "cart_saved", "order_to_pay", "payment_declined")
+    of_cart = (
+        "cart_reminder", "cart_saved", "order_to_pay", "payment_declined", "transfer_details",
+        "transfer_reminder",
+    )  # fmt: skip
     cart = Order.objects.get(pk=rows.contexts["cart_saved"]["order_id"])
     assert {found.pop(template) for template in of_cart} == {cart.student_id}
     assert set(found.values()) == {rows.order.student_id}, found

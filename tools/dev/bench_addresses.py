@@ -127,6 +127,7 @@ SENT = (
         file=b"%PDF-1.7 " + b"x" * 1_000_000,
         bound=FORMS,
     ),
+    Asked("/avisos-de-correo", {"event": "hard_bounce"}),
     Asked("/csp-report", REPORTS, bound="30 in 10 minutes and visitor, 600 an hour in all"),
     Asked(
         "/desistimiento",

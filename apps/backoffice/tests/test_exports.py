@@ -34,6 +34,8 @@ DOWNLOADS = {
     "leads.Lead:export_csv", "orders.ReferralReward:export_csv", "orders.Order:export_csv",
     "orders.OrderLine:export_csv", "students.Student:export_csv",
 }  # fmt: skip
+# Tables that hold no row of the shop.
+WITHOUT_ROWS = {"catalogue_import_template"}
 # The modules that write CSV or Excel files. A test fails for any other module that writes them.
 WRITERS = {"apps/core/staff/spreadsheets.py", "apps/catalogue/exchange/writing.py"}
 # Pages that Django makes for each model.
@@ -96,10 +98,11 @@ def test_no_cell_of_any_download_is_a_formula():
         for name, url, form in candidates(rows)
         if is_table(asked_directly(owner, url, form))
     }
-    assert found.keys() == DOWNLOADS
+    assert found.keys() == DOWNLOADS | WITHOUT_ROWS
 
     write_formulas()
-    for name, (url, form) in found.items():
+    for name in DOWNLOADS:
+        url, form = found[name]
         content = asked_directly(owner, url, form).content
         if name.endswith("xlsx"):
             book = load_workbook(io.BytesIO(content))
