@@ -101,10 +101,16 @@ def subjects_of_mails(address: str) -> list[str]:
 
 
 def mail_with(subject: str, address: str) -> EmailMessage:
-    """The first mail to that address whose subject begins so; waits for it."""
-    return eventually(
-        lambda: next((m for m in mails_to(address) if m["Subject"].startswith(subject)), None)
-    )
+    """The first mail to that address whose subject begins so; waits for it.
+
+    A long subject begins on the line after its name, and Python reads the space before it, too.
+    """
+
+    def found() -> EmailMessage | None:
+        mails = mails_to(address)
+        return next((m for m in mails if m["Subject"].strip().startswith(subject)), None)
+
+    return eventually(found)
 
 
 def text_of(mail: EmailMessage) -> str:
