@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2
 
 .DELETE_ON_ERROR:
 .PHONY: help preflight install run test check test-py test-web test-browser test-dates test-stripe \
-	test-moodle test-upgrade format lock audit fuzz lighthouse images bench drill load
+	test-moodle test-upgrade format lock audit fuzz lighthouse images bench drill load containers
 
 help:
 	@echo "make run            la tienda entera en esta máquina (PORT=8000)"
@@ -26,6 +26,7 @@ help:
 	@echo "make test-upgrade   las pruebas de la versión anterior con el esquema de esta"
 	@echo "make fuzz           miles de peticiones inventadas a partir del esquema de la API"
 	@echo "make drill          simulacros: la tienda de producción, averías, y qué se ha perdido"
+	@echo "make containers     construye la imagen sin registro de imágenes y compra en ella (root)"
 	@echo "make load           diez minutos de visitas y compras mezcladas"
 	@echo "make format         da formato al código"
 	@echo "make lighthouse     juzga cada página pública con Lighthouse (PAGES=/compra: solo esa)"
@@ -67,7 +68,7 @@ run: install
 test check test-again test-py test-browser test-dates test-stripe test-moodle test-upgrade fuzz lighthouse images bench: install .venv/development
 	$(RUN) $@
 
-drill load: install .venv/development
+drill load containers: install .venv/development
 	@exec .venv/bin/python -m tools.drill.$@
 
 test-web: install

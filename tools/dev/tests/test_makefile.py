@@ -80,7 +80,7 @@ def test_make_alone_lists_every_command():
     done = subprocess.run(["make"], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
 
     listed = {line.split()[1] for line in done.stdout.splitlines()}
-    assert listed == {*COMMANDS, "audit", "drill", "load", "format", "lock"}
+    assert listed == {*COMMANDS, "audit", "drill", "load", "containers", "format", "lock"}
 
 
 def test_committed_files_name_no_registry():
