@@ -105,7 +105,7 @@ class AccountForm(_UserChangeForm):
 
 
 class DegreeRows(RowsInline):
-    """Whose leads a teacher answers. Who may read all leads needs no rows."""
+    """The degrees whose leads a teacher answers. Who may read all leads needs no rows."""
 
     model = StaffDegree
     fields = ("degree",)

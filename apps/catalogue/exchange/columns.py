@@ -126,7 +126,7 @@ class Column:
 
     @property
     def choices(self) -> list[str]:
-        """What a file may have in the column; empty if it is free."""
+        """The words that a file may have in the column; empty if it is free."""
         if isinstance(self.field, BooleanField):
             return ["sí", "no"]
         return [str(label) for value, label in self._labels.items() if value]

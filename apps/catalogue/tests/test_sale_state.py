@@ -1,4 +1,4 @@
-"""What stands against the sale of a subject, in the list and the form of staff."""
+"""Reasons why a subject is not sold, in the list and the form of staff."""
 
 import pytest
 from django.urls import reverse
