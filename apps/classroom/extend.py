@@ -51,7 +51,7 @@ class Extension:
 
 
 def extensions_of(enrolments: Iterable[Enrolment], until: date, *, user: Any) -> list[Extension]:
-    """What an extension by this user would change, one row for each enrolment. Writes nothing."""
+    """The changes of an extension by this user, one for each enrolment. Writes nothing."""
     most_days = limits_of(user).extension_days
     rows = list(enrolments)
     accesses = Provisioning.objects.filter(

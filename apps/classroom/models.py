@@ -291,7 +291,7 @@ class AccessChange(RetriedWork):
     # a foreign key to the order's `Provisioning`.
     order_id = models.PositiveBigIntegerField("pedido", db_index=True)
     reason = models.CharField("motivo", max_length=600)
-    # What staff typed about it. It may be about the student, so an erasure removes it.
+    # The note of staff. It may be about the student, so an erasure removes it.
     note = models.CharField("nota", max_length=200, blank=True, default="", db_default="")
     # Whether the account gets the student's present address before the rights are sent.
     moves_account = models.BooleanField(

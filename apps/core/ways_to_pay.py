@@ -8,7 +8,7 @@ STRIPE_FIRST = "Actívalo antes en el panel de Stripe, en «Métodos de pago»."
 
 
 class TakesPayments(models.Model):
-    """What is switched on is offered and named on the site; what is off is neither.
+    """The switches of the ways to pay: those that are on are offered and named on the site.
 
     A new shop begins with all of them. A shop that is older than the switches begins without,
     because its account at Stripe may lack them.
@@ -59,7 +59,7 @@ class TakesPayments(models.Model):
 
     @property
     def payment_methods(self) -> str:
-        """What can be paid with on the site: "tarjeta de crédito o débito, Bizum o PayPal"."""
+        """The ways to pay on the site, in words: "tarjeta de crédito o débito, Bizum o PayPal"."""
         names = {
             "transferencia bancaria": self.takes_transfers,
             "Bizum": self.bizum,

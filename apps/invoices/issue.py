@@ -209,7 +209,7 @@ def _refunds_to_name(order: Order) -> list[Refund]:
 
 
 def _refunded_lines(order: Order, refunds: Sequence[Refund]) -> list[RefundedLine]:
-    """What these refunds have taken from the lines that they withdrew."""
+    """The amounts that these refunds took from the lines that they withdrew."""
     taken = order_money(order).taken
     batches = {refund.batch for refund in refunds}
     lines = {line.pk: line for line in order.lines.select_related("subject")}

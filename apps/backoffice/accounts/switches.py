@@ -1,4 +1,4 @@
-"""What members of a group can do, as switches over Django's permissions (docs/rules.md, "Staff").
+"""The abilities of a group, as switches over Django's permissions (docs/rules.md, "Staff").
 
 A switch sets or clears a fixed set of permissions. The permissions alone are stored and asked; a
 switch of which a group has some and not all is shown as "A medida". No permission belongs to two

@@ -68,7 +68,7 @@ class Figures:
     """
 
     stripe: Row
-    # What of it was not paid by a card, for each kind.
+    # The part of it that was not paid by a card, for each kind.
     ways: list[Row]
     elsewhere: Row
     unmatched: Row

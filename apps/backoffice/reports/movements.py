@@ -94,7 +94,7 @@ def _of_stripe(period: Period) -> Iterator[tuple[str, Cells]]:
 
 
 def _what(kind: str, way: str) -> str:
-    """What moved the money: "Cobro", or "Cobro (Bizum)" if it is not a card's."""
+    """The kind of a movement: "Cobro", or "Cobro (Bizum)" if it is not a card's."""
     name = KINDS.get(kind, kind)
     return f"{name} ({PaymentKind(way).label})" if way in NAMED_WAYS else name
 

@@ -337,7 +337,7 @@ def pill(word: object, tone: Tone) -> SafeString:
 
 
 def attention(text: str) -> SafeString:
-    """What a person has to look at; empty if there is nothing."""
+    """A mark for a text that staff have to look at; empty without one."""
     return format_html('<span class="attention">{}</span>', text) if text else SafeString("")
 
 

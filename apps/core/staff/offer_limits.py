@@ -25,7 +25,7 @@ class _ChecksOffer(_ModelForm):
     staff: Any
     offered_percent: Callable[[Mapping[str, Any]], Decimal | None]
     offered_cents: Callable[[Mapping[str, Any]], int | None]
-    # What this form adds to the discounts that the stored offer may give.
+    # The sum that this form adds to the discounts that the stored offer may give.
     given_cents: int | None = 0
 
     def clean(self) -> dict[str, Any] | None:
