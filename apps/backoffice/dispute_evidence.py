@@ -12,6 +12,7 @@ from django.utils.timezone import localtime
 from fpdf.enums import XPos, YPos
 
 from apps.classroom.models import AccessChange, Provisioning
+from apps.classroom.progress import proof_of_use
 from apps.core.mail.registry import CannotShow, render_for_staff
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail, StaffAction
@@ -133,7 +134,7 @@ def _access(order: Order) -> list[str]:
     until = f", hasta {given.ends_on:%d/%m/%Y}" if given.ends_on else ""
     found = [f"Acceso {given.get_status_display().lower()}{until}"]
     changes = AccessChange.objects.filter(order_id=order.pk).order_by("pk")[:MOST]
-    return [*found, *(str(change) for change in changes)]
+    return [*found, *proof_of_use(given), *(str(change) for change in changes)]
 
 
 def _sign_ins(order: Order) -> list[str]:

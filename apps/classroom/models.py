@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.retries import RetriedWork
@@ -51,6 +52,8 @@ class Account(models.Model):
     )
     created_at = models.DateTimeField("creada", auto_now_add=True)
     last_sign_in_at = models.DateTimeField("última entrada", null=True, blank=True)
+    # When the classroom was last asked for the student's progress (`progress`).
+    progress_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = "cuenta del aula"
@@ -265,6 +268,66 @@ class Enrolment(models.Model):
     def __str__(self) -> str:
         # Without the student: who may not delete a subject reads which rows forbid it.
         return f"Matrícula {self.pk}: {self.lesson or self.subject}"
+
+
+class Progress(models.Model):
+    """How far a student has come in a subject (lesson empty) or a lesson, by the classroom's word.
+
+    Without a `total` the classroom does not track what is done there.
+    """
+
+    student = models.ForeignKey(
+        Student, models.CASCADE, related_name="progress", verbose_name="alumno"
+    )
+    subject = models.ForeignKey(
+        Subject, models.CASCADE, related_name="progress", verbose_name="asignatura"
+    )
+    lesson = models.ForeignKey(
+        Lesson,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="progress",
+        verbose_name="lección",
+    )
+    done = models.PositiveSmallIntegerField("hechas", default=0, db_default=0)
+    total = models.PositiveSmallIntegerField("actividades", default=0, db_default=0)
+    last_access_at = models.DateTimeField("última visita", null=True, blank=True)
+    measured_at = models.DateTimeField("consultado", db_index=True)
+
+    class Meta:
+        verbose_name = "progreso en el aula"
+        verbose_name_plural = "progresos en el aula"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("student", "subject"),
+                condition=Q(lesson__isnull=True),
+                name="progress_once_per_subject",
+            ),
+            models.UniqueConstraint(
+                fields=("student", "lesson"),
+                condition=Q(lesson__isnull=False),
+                name="progress_once_per_lesson",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.summary}"
+
+    @property
+    def name(self) -> str:
+        """The name of the subject, followed by that of the lesson if it is about one."""
+        return f"{self.subject.name}: {self.lesson.title}" if self.lesson else self.subject.name
+
+    @property
+    def summary(self) -> str:
+        """For example "3 de 5 actividades hechas, última visita el 12/11/2026"."""
+        last = (
+            f"última visita el {timezone.localtime(self.last_access_at):%d/%m/%Y}"
+            if self.last_access_at
+            else "todavía sin visitas"
+        )
+        return f"{self.done} de {self.total} actividades hechas, {last}" if self.total else last
 
 
 class AccessChange(RetriedWork):

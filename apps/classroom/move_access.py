@@ -8,6 +8,7 @@ from apps.classroom.models import (
     Enrolment,
     LostAccess,
     MoodleEnrolment,
+    Progress,
     Provisioning,
 )
 from apps.classroom.provisioning import retry_provisioning
@@ -78,13 +79,14 @@ def _move_account(merged: Student, into: Student) -> None:
 
 def _move_enrolments(merged: Student, into: Student) -> None:
     """Move the rows, which have the day of the enrolment; those that `into` has too are deleted."""
-    has = set(Enrolment.objects.filter(student=into).values_list("subject", "lesson"))
-    for row in Enrolment.objects.filter(student=merged):
-        if (row.subject_id, row.lesson_id) in has:
-            row.delete()
-        else:
-            row.student = into
-            row.save(update_fields=["student"])
+    for model in (Enrolment, Progress):
+        has = set(model._default_manager.filter(student=into).values_list("subject", "lesson"))
+        for row in model._default_manager.filter(student=merged):
+            if (row.subject_id, row.lesson_id) in has:
+                row.delete()
+            else:
+                row.student = into
+                row.save(update_fields=["student"])
 
 
 def _close_account(merged: Student, kept: Account | None) -> None:

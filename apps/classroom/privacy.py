@@ -9,7 +9,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.classroom.access import withdraw_access
-from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning
+from apps.classroom.models import AccessChange, Account, Enrolment, Progress, Provisioning
+from apps.classroom.progress import RETENTION as PROGRESS_RETENTION
 from apps.core.privacy import (
     CannotErase,
     PersonalData,
@@ -28,6 +29,7 @@ ACCOUNT_RETENTION = timedelta(days=5 * 365 + 1)
 
 def _export(email: str) -> list[dict[str, Any]]:
     enrolments = Enrolment.objects.filter(student__email=email).select_related("subject", "lesson")
+    progress = Progress.objects.filter(student__email=email).select_related("subject", "lesson")
     return [
         {
             "asignatura": row.subject.name,
@@ -36,6 +38,14 @@ def _export(email: str) -> list[dict[str, Any]]:
             "hasta": row.ends_on.isoformat() if row.ends_on else None,
         }
         for row in enrolments.order_by("granted_at")
+    ] + [
+        {
+            "progreso en": row.name,
+            "actividades hechas": row.done,
+            "actividades": row.total,
+            "última visita": row.last_access_at.isoformat() if row.last_access_at else None,
+        }
+        for row in progress.order_by("pk")
     ]
 
 
@@ -59,6 +69,7 @@ def _erase(email: str) -> None:
     for row in locked:
         withdraw_access(order_id=row.order_id)
     Enrolment.objects.filter(student__email=email).delete()
+    Progress.objects.filter(student__email=email).delete()
     Account.objects.filter(student__email=email).update(
         password="", username="", address="", confirmed_for=""
     )
@@ -85,6 +96,11 @@ def _purge_accounts(now: datetime) -> int:
     return erased
 
 
+def _purge_progress(now: datetime) -> int:
+    deleted, _ = Progress.objects.filter(measured_at__lt=now - PROGRESS_RETENTION).delete()
+    return deleted
+
+
 def _access_ended_before(day: date) -> list[str]:
     """The e-mail addresses of students whose every access ended before a day."""
     ended = Provisioning.objects.filter(ends_on__lt=day)
@@ -99,3 +115,4 @@ def _access_ended_before(day: date) -> list[str]:
 
 register_personal_data(PersonalData("aula", _export, _preview, _erase))
 register_retention("Cuentas cuyo acceso terminó hace más de 5 años", _purge_accounts)
+register_retention("Progreso en el aula de hace más de un año", _purge_progress)

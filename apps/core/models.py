@@ -65,6 +65,7 @@ IDENTITY_FIELDS = (
     "whatsapp_url",
     "portal_url",
     "portal_profile_url",
+    "classroom_progress",
     "bizum",
     "paypal",
     "transfer",
@@ -130,6 +131,14 @@ class SiteSettings(TakesPayments, HasClaims):
         blank=True,
         validators=[PORTAL_ADDRESS],
         help_text="Vacío: la de la configuración (PORTAL_PROFILE_URL).",
+    )
+    classroom_progress = models.BooleanField(
+        "progreso en el aula",
+        default=False,
+        db_default=False,
+        help_text="Trae de Moodle qué ha hecho cada alumno y cuándo entró por última vez. Lo ve en "
+        "su cuenta, y el equipo, en los desistimientos y los informes. Al encenderlo, pulsa "
+        "«Comprobar Moodle»: necesita un permiso más.",
     )
     legal_name = models.CharField("titular", max_length=120, default="Academia Faro, S. L.")
     tax_id = models.CharField("NIF", max_length=20, default="B00000000")

@@ -75,6 +75,7 @@ def orders_of(student: Student) -> QuerySet[Order]:
     """The student's paid orders, newest first, with the rows that the account page shows."""
     return (
         Order.objects.filter(student=student, paid_at__isnull=False)
+        .select_related("gift")
         .prefetch_related("lines__subject", "discounts", "instalments")
         .order_by("-paid_at")
     )

@@ -19,14 +19,21 @@ from rest_framework import serializers
 
 from apps.classroom.forms import NewLinkForm, SiteForm
 from apps.classroom.link_requests import request_link
+from apps.classroom.progress import progress_of
+from apps.core.dates import today
 from apps.core.errors import TooManyRequests
 from apps.core.privacy import export_all
 from apps.core.web.response_headers import private_form_page
 from apps.core.web.throttle import Limit
 from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
+from apps.orders.models import Order
+from apps.orders.models.statuses import SOLD
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.reads import orders_of
+from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
+from apps.pages.opinions.asking import link_path, linked_opinions
+from apps.pages.opinions.models import Opinion
 from apps.students.devices import remember_device
 from apps.students.models import Student
 from apps.students.services import request_erasure, update_own_data
@@ -182,16 +189,41 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
     context = {
         "student": student,
         "form": form,
-        "orders": [
-            (order, plan_url(order), invoice_url(order))
-            for order in orders_of(student)[:MOST_SHOWN]
-        ],
+        "orders": [_shown_order(order) for order in orders_of(student)[:MOST_SHOWN]],
+        "progress": progress_of(student)[:MOST_SHOWN],
+        "opinions": _opinions(student),
         "friend_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
         "rewards": student.referral_rewards.all(),
         "consents": student.consents.select_related("legal_text")[:MOST_SHOWN],
         "erasure_requested": hasattr(student, "erasure_request"),
     }
     return _page(request, "account", context)
+
+
+def _opinions(student: Student) -> list[tuple[Opinion, str]]:
+    """The opinions that the student gave, and those asked for, each of these with its link."""
+    given = Opinion.objects.of_student(student).exclude(answered_at=None)
+    asked = linked_opinions().of_student(student).filter(status=Opinion.Status.ASKED)
+    return [
+        *((opinion, "") for opinion in given.select_related("subject")[:MOST_SHOWN]),
+        *(
+            (opinion, link_path(opinion))
+            for opinion in asked.select_related("subject")[:MOST_SHOWN]
+        ),
+    ]
+
+
+def _shown_order(order: Order) -> dict[str, Any]:
+    """The order with its links, and the last day to withdraw from it, which may be over."""
+    may_withdraw = order.paid_at is not None and order.status in SOLD and order.total_amount > 0
+    last_day = last_day_to_withdraw(order.paid_at) if may_withdraw and order.paid_at else None
+    return {
+        "order": order,
+        "plan_url": plan_url(order),
+        "invoice_url": invoice_url(order),
+        "withdraw_by": last_day if last_day and last_day >= today() else None,
+        "withdrawal_url": withdrawal_url(order),
+    }
 
 
 def _own_data(student: Student) -> dict[str, str]:

@@ -5,6 +5,7 @@ The real one is the Moodle of `MOODLE_TEST_URL` and `MOODLE_TEST_TOKEN`. The tok
 """
 
 import re
+import time
 from html import unescape
 from typing import Any, Protocol
 from uuid import uuid4
@@ -59,6 +60,9 @@ class Site(Protocol):
 
     def groups(self, user_id: int, course_id: int) -> set[str]:
         """The names of the course's groups that the user is in."""
+
+    def visit(self, user_id: int, course_id: int) -> None:
+        """The user, whose password is `PASSWORD`, opens the course's page."""
 
 
 class ImitationSite:
@@ -124,6 +128,9 @@ class ImitationSite:
             name for (where, name), (_, users) in groups if where == course_id and user_id in users
         }
 
+    def visit(self, user_id: int, course_id: int) -> None:
+        self.moodle.last_access[user_id, course_id] = int(time.time())
+
 
 class RealSite:
     """Cleans up after itself: `clean_up` deletes the users and courses of the test."""
@@ -171,6 +178,15 @@ class RealSite:
         self.call("core_user_delete_users", userids=[user_id])
 
     def signs_in(self, username: str, password: str) -> bool:
+        return self._session(username, password) is not None
+
+    def visit(self, user_id: int, course_id: int) -> None:
+        session = self._session(self.user(user_id)["username"], PASSWORD)
+        assert session
+        page = session.get(f"{self.url}/course/view.php?id={course_id}", timeout=60)
+        assert page.status_code == 200
+
+    def _session(self, username: str, password: str) -> requests.Session | None:
         session = requests.Session()
         page = session.get(f"{self.url}/login/index.php", timeout=60).text
         found = re.search(r'name="logintoken" value="([^"]+)"', page)
@@ -179,7 +195,11 @@ class RealSite:
         answer = session.post(
             f"{self.url}/login/index.php", data=form, timeout=60, allow_redirects=False
         )
-        return "testsession" in answer.headers.get("Location", "")
+        where = answer.headers.get("Location", "")
+        if "testsession" not in where:
+            return None
+        session.get(where, timeout=60)
+        return session
 
     def add_course(self, name: str) -> dict[str, Any]:
         shortname = f"{name} {self.name}"

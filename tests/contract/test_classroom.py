@@ -29,6 +29,7 @@ from apps.classroom.models import (
     Provisioning,
     Semester,
 )
+from apps.classroom.progress import fetch_progress, progress_of
 from apps.classroom.provisioning import (
     account_status,
     grant_access,
@@ -38,7 +39,7 @@ from apps.classroom.provisioning import (
 from apps.classroom.send_again import send_again
 from apps.classroom.sync import queue_sync, sync_classroom
 from apps.core.mail.registry import render_mail
-from apps.core.models import Mail
+from apps.core.models import Mail, SiteSettings
 from apps.students.models import Student
 from apps.students.services import change_email, find_or_create_student
 from tests.contract.moodle_sites import PASSWORD, STUDENT, TEACHER
@@ -674,3 +675,23 @@ def test_a_student_who_became_a_teacher_gets_no_password_from_a_link(site, micro
     assert not site.signs_in(ana.email, NEW_PASSWORD)
     change_address(ana, site.address("otra"))
     assert site.user(user_id_of(ana))["email"] == site.address("ana")
+
+
+def test_the_last_visit_of_a_course_is_known_after_it(site, micro):
+    SiteSettings.current()
+    SiteSettings.objects.update(classroom_progress=True)
+    subject, course_id = micro
+    user_id = site.add_user(site.address("eva"))
+    eva = buyer(site.address("eva"))
+    grant_access(student=eva, items=[(subject.pk, None)], order_id=next(NUMBERS))
+    provision.func(order_id=Provisioning.objects.get().order_id)
+    assert Account.objects.get().external_id == str(user_id)
+    fetch_progress()
+    [before] = progress_of(eva)
+    assert (before.done, before.total, before.last_access_at) == (0, 0, None)
+
+    site.visit(user_id, course_id)
+    fetch_progress()
+
+    [after] = progress_of(eva)
+    assert abs(after.last_access_at - timezone.now()) < timedelta(minutes=5)

@@ -14,6 +14,7 @@ from apps.classroom.models import (
     Account,
     Enrolment,
     MoodleCourse,
+    Progress,
     Provisioning,
     Semester,
 )
@@ -142,6 +143,9 @@ def make_one_of_everything():
     Enrolment.objects.create(student=student, subject=subject, provisioning_id=order.pk)
     Enrolment.objects.create(
         student=student, subject=subject, lesson=lesson, provisioning_id=order.pk
+    )
+    Progress.objects.create(
+        student=student, subject=subject, done=3, total=5, measured_at=timezone.now()
     )
     Mail.objects.create(
         key=f"order-confirmation:{order.pk}", template="order_confirmation", to=order.email,

@@ -1,4 +1,5 @@
-"""The money of a period by subject and by member of staff (docs/rules.md, "Reports").
+"""The money of a period by subject and by member of staff, and what its students use
+(docs/rules.md, "Reports").
 
 Each table is shown on a page and downloaded as a file. Cells are texts, numbers of rows, and
 Decimals in euros.
@@ -9,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
+from apps.classroom.models import Enrolment, Progress
+from apps.core.models import SiteSettings
 from apps.core.money import to_cents, to_euros
 from apps.core.period import Period
 from apps.core.staff.spreadsheets import Cell
@@ -26,7 +29,7 @@ NO_SUBJECT: Sold = ("Sin asignatura", "", "")
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, the largest amount of the last column first, and their sum."""
+    """Rows of cells, the largest of the last column first, and their sum."""
 
     headings: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
@@ -43,6 +46,7 @@ class Breakdown:
     texts: int
     read: Callable[[Period], Table]
     help: str
+    is_shown: Callable[[], bool] = lambda: True
 
 
 def by_subject(period: Period) -> Table:
@@ -148,6 +152,37 @@ def by_clerk(period: Period) -> Table:
     return _table(headings, found, texts=1, counts=(1, 3, 5))
 
 
+def by_use(period: Period) -> Table:
+    """The accesses given in the period that are left, and how many of their students came in.
+
+    By subject and lesson, first what most did not open. Only the classroom knows who came in: of an
+    access about which it has said nothing, nothing is known.
+    """
+    given = Enrolment.objects.filter(granted_at__gte=period.start, granted_at__lt=period.end)
+    of_student = Progress.objects.filter(student=OuterRef("student"))
+    found = []
+    for rows, progress in (
+        (given.filter(lesson=None), of_student.filter(subject=OuterRef("subject"), lesson=None)),
+        (given.exclude(lesson=None), of_student.filter(lesson=OuterRef("lesson"))),
+    ):
+        names = ("subject__name", "lesson__title", "subject", "lesson")
+        counted = (
+            rows.alias(said=Exists(progress), visited=Exists(progress.exclude(last_access_at=None)))
+            .order_by(*names)
+            .values_list(*names)
+            .annotate(
+                all=Count("pk"), known=Count("pk", filter=Q(said=True)),
+                came=Count("pk", filter=Q(visited=True)),
+            )
+        )  # fmt: skip
+        found += [
+            (subject, lesson or "", count, count - known, came, known - came)
+            for subject, lesson, _, _, count, known, came in counted
+        ]
+    headings = ("Asignatura", "Lección", "Accesos", "Sin dato", "Han entrado", "No han entrado")
+    return _table(headings, found, texts=2, counts=(2, 3, 4, 5))
+
+
 def _table(
     headings: tuple[str, ...],
     found: Iterable[tuple[Any, ...]],
@@ -182,5 +217,11 @@ BREAKDOWNS = (
         "equipo", "Pedidos y devoluciones por persona", 1, by_clerk,
         "Los pedidos hechos por el equipo cuentan con su primer pago; una devolución, cuando se "
         "pide. Lo que se devuelve en el panel de Stripe aparece a su nombre.",
+    ),
+    Breakdown(
+        "uso", "Lo que nadie abre", 2, by_use,
+        "De los accesos que se dieron en el periodo y siguen en pie, cuántos alumnos han entrado "
+        "alguna vez en el aula a verlo. «Sin dato»: el aula todavía no ha dicho nada.",
+        lambda: SiteSettings.current().classroom_progress,
     ),
 )  # fmt: skip

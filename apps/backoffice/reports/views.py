@@ -95,7 +95,9 @@ def report_page(request: HttpRequest) -> HttpResponse:
             "title": "Informes",
             "period": period,
             "problem": problem,
-            "breakdowns": [(f"admin:report_{each.name}", each.title) for each in BREAKDOWNS],
+            "breakdowns": [
+                (f"admin:report_{each.name}", each.title) for each in BREAKDOWNS if each.is_shown()
+            ],
             "figures": figures,
             "charts": charts,
             "sold": (

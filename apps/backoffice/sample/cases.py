@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.backoffice.sample.clock import Tell, clock_at, days_before
 from apps.backoffice.sample.shop import Cart, SampleShop
-from apps.classroom.models import Provisioning
+from apps.classroom.models import Enrolment, Progress, Provisioning
 from apps.core.models import Mail
 from apps.leads.models import Withdrawal
 from apps.leads.withdrawal.services import record_withdrawal
@@ -200,9 +200,28 @@ def bounced_mail(shop: SampleShop, at: datetime) -> None:
     mail.update(status=Mail.Status.FAILED, attempts=1, last_error=problem)
 
 
+def studies(order: Order, last: datetime, *done: int) -> None:
+    """What the classroom says of the order's items: so many of five activities done in each.
+
+    Written directly: the sample shop has no Moodle that could be asked.
+    """
+    given = Enrolment.objects.filter(provisioning=order.pk).order_by("pk")
+    for row, count in zip(given, done, strict=False):
+        Progress.objects.create(
+            student=row.student, subject=row.subject, lesson=row.lesson, done=count, total=5,
+            last_access_at=last if count else None, measured_at=last + timedelta(hours=1),
+        )  # fmt: skip
+
+
+def student_half_way(shop: SampleShop, at: datetime) -> None:
+    order = shop.buy(at, ("Psicología", 0, 3))
+    studies(order, at + 5 * ONE_DAY, 3, 1, 0)
+
+
 def withdrawal(shop: SampleShop, at: datetime) -> Withdrawal:
-    """A statement that waits for staff, six days after the purchase."""
+    """A statement that waits for staff, six days after the purchase, with the use as proof."""
     order = shop.buy(at, ("Economía", 0, 2))
+    studies(order, at + 2 * ONE_DAY, 1, 0)
     why = "He cambiado de universidad y no voy a cursar estas asignaturas."
     with clock_at(at + 6 * ONE_DAY):
         name = order.student.full_name
@@ -288,6 +307,7 @@ CASES: tuple[tuple[Tell, tuple[int, ...]], ...] = (
     (canceled_reward, (76,)),
     (owed_reward, (45, 38)),
     (paid_reward, (112, 88)),
+    (student_half_way, (17,)),
     (withdrawal, (11,)),
     (refunded_withdrawal, (55,)),
     (erasure_request, (300,)),

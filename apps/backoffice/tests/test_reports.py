@@ -12,12 +12,15 @@ from django.utils import timezone
 from openpyxl import load_workbook
 
 from apps.backoffice.reports import movements as report_movements
-from apps.backoffice.reports.breakdowns import by_clerk, by_subject
+from apps.backoffice.reports.breakdowns import by_clerk, by_subject, by_use
 from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.movements import movements, payouts
 from apps.backoffice.reports.trends import carts_chart
 from apps.backoffice.today.stored_takings import takings_by_day
+from apps.classroom.models import Progress
+from apps.classroom.provisioning import grant_access, provision
 from apps.core.dates import today
+from apps.core.models import SiteSettings
 from apps.core.period import period_of, this_month
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Dispute, Order, Payment, Refund
@@ -30,6 +33,7 @@ from apps.payments.events.handlers import HANDLERS
 from apps.payments.models import BalanceEntry, Payout
 from apps.payments.stripe.client import ProviderError
 from apps.students.models import Student
+from apps.students.services import find_or_create_student
 from tests.helpers.admin import count_queries
 from tests.helpers.factories import make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -365,6 +369,31 @@ def test_money_is_counted_by_the_subject_and_the_clerk_that_it_belongs_to(api, s
     assert '"carla"' in text
 
 
+def test_use_is_counted_by_what_was_opened_and_only_while_it_is_fetched(owner):
+    algebra, calculo = make_subject("Álgebra"), make_subject("Cálculo")
+    lesson = calculo.lessons.first()
+    ana, eva = (
+        find_or_create_student(email=f"{name}@example.com", phone="+34600111112", first_name=name)
+        for name in ("ana", "eva")
+    )
+    for number, (student, items) in enumerate(
+        ((ana, [(algebra.pk, None), (calculo.pk, lesson.pk)]), (eva, [(algebra.pk, None)])), 1
+    ):
+        grant_access(student=student, items=items, order_id=number)
+        provision.func(order_id=number)
+    now = timezone.now()
+    Progress.objects.create(student=ana, subject=algebra, last_access_at=now, measured_at=now)
+    Progress.objects.create(student=eva, subject=algebra, measured_at=now)
+
+    found = {row[:2]: row[2:] for row in by_use(this_month()).rows}
+    assert found == {("Álgebra", ""): (2, 0, 1, 1), ("Cálculo", lesson.title): (1, 1, 0, 0)}
+    assert "Lo que nadie abre" not in owner.get("/admin/informes").content.decode()
+    SiteSettings.current()
+    SiteSettings.objects.update(classroom_progress=True)
+    assert "Lo que nadie abre" in owner.get("/admin/informes").content.decode()
+    assert "Álgebra" in owner.get("/admin/informes/uso").content.decode()
+
+
 def test_report_of_too_many_movements_is_neither_shown_nor_downloaded(owner, monkeypatch):
     monkeypatch.setattr(report_movements, "MOST_ROWS", 1)
     make_payment(timezone.now(), 100, "pi_1")
@@ -375,9 +404,9 @@ def test_report_of_too_many_movements_is_neither_shown_nor_downloaded(owner, mon
     assert "Son demasiados movimientos" in owner.get("/admin/informes/asignaturas").content.decode()
 
 
-def test_the_page_takes_at_most_twelve_queries(owner, trade):
+def test_the_page_takes_at_most_thirteen_queries(owner, trade):
     fetch_balance()
-    assert count_queries(owner, "/admin/informes") <= 12
+    assert count_queries(owner, "/admin/informes") <= 13
     page = owner.get("/admin/informes").content.decode().replace("\N{NO-BREAK SPACE}", " ")
     for shown in ("364,80 €", "5,98 €", "308,82 €", "Álgebra", "Pago completo"):
         assert shown in page

@@ -16,7 +16,8 @@ from apps.backoffice.reports.breakdowns import by_clerk, by_subject
 from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.movements import payouts
 from apps.catalogue.models import PriceChange, Subject, University
-from apps.classroom.models import Enrolment
+from apps.classroom.models import Enrolment, Provisioning
+from apps.classroom.progress import proof_of_use
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.core.money import to_cents, to_euros
@@ -72,7 +73,10 @@ def test_trade_shows_every_state_and_the_books_agree():
     assert statuses(Lead) == set(Lead.Status.values)
     assert statuses(ReferralReward) == {"held", "owed", "paid", "canceled"}
     assert statuses(Gift) == {"delivered", "waiting"}
-    assert Withdrawal.objects.open().count() == 1
+    [waiting] = Withdrawal.objects.open()
+    [used, unused] = proof_of_use(Provisioning.objects.get(order_id=waiting.order_id))
+    assert "1 de 5 actividades hechas, última visita" in used
+    assert "0 de 5 actividades hechas, todavía sin visitas" in unused
     case = Withdrawal.objects.get(status="refunded")
     assert case.order.paid_at < case.received_at < case.resolved_at
     assert Mail.objects.filter(status=Mail.Status.FAILED).count() == 2

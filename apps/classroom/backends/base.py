@@ -1,6 +1,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Literal, NamedTuple, Protocol
 
 from apps.core.retries import ErrorForStaff
@@ -53,6 +53,18 @@ class Problem(NamedTuple):
 
     message: str
     items: Collection[Item] = ()
+
+
+class Seen(NamedTuple):
+    """What a student has done with an item: activities done of a total, and the last visit.
+
+    A total of 0 means that the classroom does not track it. `last_access_at` is None before the
+    first visit.
+    """
+
+    done: int
+    total: int
+    last_access_at: datetime | None
 
 
 class ExternalAccount(NamedTuple):
@@ -134,4 +146,10 @@ class Classroom(Protocol):
 
         False, and nothing changes, if the account has another address than the student by now.
         Raises NeedsStaff for an account with powers.
+        """
+
+    def progress(self, external_id: str, items: Sequence[Item]) -> dict[Item, Seen]:
+        """What the account has done with the items. Those of which nothing is known are left out.
+
+        Raises ClassroomError.
         """

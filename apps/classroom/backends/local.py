@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from apps.classroom.backends.base import ExternalAccount, Item, Known, Problem, Right
+from apps.classroom.backends.base import ExternalAccount, Item, Known, Problem, Right, Seen
 from apps.classroom.models import Account
 from apps.students.models import Student
 
@@ -33,3 +33,6 @@ class LocalClassroom:
 
     def confirm_account(self, external_id: str, student: Student) -> bool:
         return True
+
+    def progress(self, external_id: str, items: Sequence[Item]) -> dict[Item, Seen]:
+        return {}

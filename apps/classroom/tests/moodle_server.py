@@ -65,6 +65,11 @@ class FakeMoodle:
         # The groups of courses: (course, name) -> (group, users).
         self.groups: dict[tuple[int, str], tuple[int, set[int]]] = {}
         self.manages_groups = True
+        # The activities of a course, each with its tracking and the users who have completed it,
+        # and the last visit of each user to a course.
+        self.activities: dict[int, list[tuple[int, set[int]]]] = {}
+        self.last_access: dict[tuple[int, int], int] = {}
+        self.sees_progress = True
         self.calls: list[str] = []
         self.drop_answers = 0
         self.down = False
@@ -89,8 +94,13 @@ class FakeMoodle:
             "fullname": f"Curso {shortname}",
             "idnumber": idnumber,
             "visible": int(visible),
+            "enablecompletion": 1,
         }
         return self._last_course
+
+    def add_activity(self, course_id: int, *done_by: int, tracking: int = 1) -> None:
+        """An activity that these users have completed. Tracking 0: nobody completes it."""
+        self.activities.setdefault(course_id, []).append((tracking, set(done_by)))
 
     def delete_course(self, course_id: int) -> None:
         del self.courses[course_id]
@@ -387,13 +397,32 @@ class FakeMoodle:
         """Only the courses that the user can enter now."""
         now, user_id = time.time(), int(userid)
         return [
-            self.courses[course]
+            {**self.courses[course], "lastaccess": self.last_access.get((user, course))}
             for (user, course), row in self.enrolments.items()
             if user == user_id
             and not row["suspended"]
             and not 0 < row["timeend"] <= now
             and (self.courses[course]["visible"] or self._roles(user, course) - {STUDENT})
         ]
+
+    def core_completion_get_activities_completion_status(
+        self, courseid: str, userid: str
+    ) -> dict[str, Any]:
+        course, user_id = int(courseid), int(userid)
+        if course not in self.courses:
+            raise invalid()
+        self._enter(course)
+        if not self.sees_progress:
+            raise moodle_error(
+                "nopermissions",
+                "Sorry, but you do not currently have permissions to do that (View activity "
+                "completion reports).",
+            )
+        statuses = [
+            {"cmid": number, "tracking": tracking, "state": int(user_id in done_by)}
+            for number, (tracking, done_by) in enumerate(self.activities.get(course, ()), 1)
+        ]
+        return {"statuses": statuses, "warnings": []}
 
     def core_user_get_course_user_profiles(self, userlist: list[dict[str, Any]]) -> list[Any]:
         [wanted] = userlist

@@ -1,6 +1,6 @@
 """/desistimiento: two steps, one case for each contract, a stamped acknowledgement."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -12,11 +12,11 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from apps.classroom.models import Progress, Provisioning
 from apps.core.mail.registry import render_for_staff, render_mail
-from apps.core.models import Mail
+from apps.core.models import Mail, SiteSettings
 from apps.core.privacy import CannotErase, erase_all, export_all, preview_erasure
 from apps.leads.models import Withdrawal
-from apps.leads.withdrawal.models import last_day_to_withdraw
 from apps.leads.withdrawal.privacy import KEPT_WITHOUT_ORDER, _purge
 from apps.leads.withdrawal.services import acknowledge
 from apps.orders.models import Order, Payment, Refund
@@ -24,7 +24,7 @@ from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.record import ReportedRefund, record_refunds
 from apps.orders.refunds.request import request_refund
-from apps.orders.withdrawal_link import withdrawal_url
+from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.factories import make_subject
@@ -329,6 +329,25 @@ def test_a_case_shows_what_was_used_and_counts_as_refunded_only_after_a_refund(c
     case.refresh_from_db()
     assert case.status == "refunded"
     assert case.resolved_at is not None
+
+
+def test_a_case_has_what_the_classroom_says_as_proof_of_use(clerk, order):
+    confirm(clerk, order)
+    subject = make_subject("Microeconomía")
+    Provisioning.objects.create(
+        order_id=order.pk, student=order.student, status="created", items=[[subject.pk, None]]
+    )
+    visit = datetime(2026, 3, 2, 10, tzinfo=UTC)
+    Progress.objects.create(
+        student=order.student, subject=subject, done=2, total=5, last_access_at=visit,
+        measured_at=timezone.now(),
+    )  # fmt: skip
+    url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    assert "No ha llegado a entrar" in clerk.get(url).content.decode()
+    SiteSettings.current()
+    SiteSettings.objects.update(classroom_progress=True)
+    page = clerk.get(url).content.decode()
+    assert f"{subject}: 2 de 5 actividades hechas, última visita el 02/03/2026." in page
 
 
 def refunded(order, cents, *lines, after=timedelta(0)):

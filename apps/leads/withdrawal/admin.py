@@ -12,13 +12,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from apps.classroom.models import Account, Provisioning
+from apps.classroom.progress import proof_of_use
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import choice_filter, range_filter
-from apps.leads.withdrawal.models import Withdrawal, last_day_to_withdraw
+from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund
 from apps.orders.models.statuses import EVER_PAID, REFUND_COUNTED
+from apps.orders.withdrawal_link import last_day_to_withdraw
 from apps.students.models import Consent
 
 # An address rarely has more orders; the list of orders shows them all.
@@ -199,14 +201,17 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
 
     @admin.display(description="qué se ha usado")
     def used(self, case: Withdrawal) -> str:
-        """The access that the order opened, and the last sign-in. Opened lessons are not stored."""
+        """The access that the order opened, and the last sign-in or what the classroom says."""
         if case.order is None:
             return NOTHING
         access = Provisioning.objects.filter(order_id=case.order.pk).first()
         if access is None or access.status != Provisioning.Status.CREATED:
             return "El acceso no se ha creado."
+        done = proof_of_use(access)
         account = Account.objects.filter(student=case.order.student_id).first()
         opened = f"Acceso creado el {timezone.localtime(access.updated_at):%d/%m/%Y %H:%M}."
+        if done:
+            return " ".join((opened, *done))
         if account is None or not account.password:
             return f"{opened} No ha llegado a entrar: no tiene contraseña en el aula."
         if account.last_sign_in_at is None:

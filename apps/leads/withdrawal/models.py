@@ -9,28 +9,14 @@ from apps.core.dates import midnight, today
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.models import Order
 from apps.orders.models.statuses import OrderStatus
+from apps.orders.withdrawal_link import last_day_to_withdraw
 
-# Article 104 of the Spanish consumer law (TRLGDCU): the days to withdraw from a contract.
-DAYS_TO_WITHDRAW = 14
-# Article 107 of the same law: the days to refund, counted from the statement.
+# Article 107 of the Spanish consumer law (TRLGDCU): the days to refund, counted from the statement.
 DAYS_TO_REFUND = 14
-SATURDAY = 5
 # The moment before each later statement, in Spanish time.
 MOMENT = "%d/%m/%Y %H:%M:%S"
 # Between the contract's key and the number of its case, if a case was full.
 PART = ":"
-
-
-def last_day_to_withdraw(bought_at: datetime) -> date:
-    """The last day of the withdrawal period; a weekend moves it to Monday.
-
-    Regulation (EEC) 1182/71, article 3.4. Staff extend it for public holidays, which depend on the
-    consumer's town.
-    """
-    day = timezone.localdate(bought_at) + timedelta(days=DAYS_TO_WITHDRAW)
-    while day.weekday() >= SATURDAY:
-        day += timedelta(days=1)
-    return day
 
 
 class WithdrawalQuerySet(models.QuerySet["Withdrawal"]):

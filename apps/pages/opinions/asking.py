@@ -13,7 +13,7 @@ from apps.core.dates import today
 from apps.core.mail.outbox import queue_mail
 from apps.orders.models import Order
 from apps.orders.models.statuses import SOLD
-from apps.pages.opinions.models import Opinion
+from apps.pages.opinions.models import Opinion, OpinionQuerySet
 
 # Asked when the access has ended, or, without an end, after about a semester.
 ASKED_AFTER_DAYS = 150
@@ -39,12 +39,16 @@ def opinion_from_link(signed: str) -> Opinion | None:
         opinion_id = int(_signer.unsign(signed))
     except (signing.BadSignature, ValueError):
         return None
+    return linked_opinions().filter(pk=opinion_id).select_related("student", "subject").first()
+
+
+def linked_opinions() -> OpinionQuerySet:
+    """The opinions, answered or not, whose link still works."""
     oldest = timezone.now() - timedelta(days=LINK_DAYS)
     bought = Enrolment.objects.filter(
         _sold(), student=OuterRef("student"), subject=OuterRef("subject")
     )
-    found = Opinion.objects.filter(Exists(bought), asked_at__gt=oldest, **_REACHABLE)
-    return found.filter(pk=opinion_id).select_related("student", "subject").first()
+    return Opinion.objects.filter(Exists(bought), asked_at__gt=oldest, **_REACHABLE)
 
 
 # Conditions on a row with a student who may still be written to.

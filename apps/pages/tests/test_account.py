@@ -9,17 +9,21 @@ import pytest
 import time_machine
 from django.test import Client
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.html import escape
 
 from apps.classroom.access_links import make_token
 from apps.classroom.accounts import set_password
-from apps.classroom.models import Account
+from apps.classroom.models import Account, Enrolment, Progress
 from apps.core.mail.registry import NoLongerDue, render_mail
-from apps.core.models import Mail
+from apps.core.models import Mail, SiteSettings
 from apps.core.privacy import erase_all
 from apps.core.web import timing
-from apps.orders.models import Order, ReferralReward
+from apps.orders.models import Gift, Order, ReferralReward
 from apps.orders.plan.plan_link import plan_url
+from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
+from apps.pages.models import Opinion
+from apps.pages.opinions.asking import link_path
 from apps.pricing.models import PromoCode
 from apps.students.models import ErasureRequest, SignInLink, Student
 from apps.students.services import find_or_create_student
@@ -211,6 +215,47 @@ def test_account_shows_orders_referral_code_and_consents(client, settings):
     assert "Acepto" in page
 
 
+def test_account_shows_how_long_one_may_withdraw(signed_in, ana):
+    order = make_one_of_everything()
+    Order.objects.filter(pk=order.pk).update(student=ana, status="paid", paid_at=timezone.now())
+    order.refresh_from_db()
+    last_day = last_day_to_withdraw(order.paid_at)
+    until = "Puedes desistir hasta el " + date_format(last_day, r"j \d\e F \d\e Y")
+    assert until in read(signed_in.get("/mi-cuenta"))
+    assert escape(withdrawal_url(order)) in read(signed_in.get("/mi-cuenta"))
+
+    Order.objects.filter(pk=order.pk).update(paid_at=timezone.now() - timedelta(days=17))
+    assert "desistir" not in read(signed_in.get("/mi-cuenta"))
+    Order.objects.filter(pk=order.pk).update(status="refunded", paid_at=timezone.now())
+    assert "desistir" not in read(signed_in.get("/mi-cuenta"))
+
+
+def test_account_shows_progress_opinions_and_gifts(signed_in, ana):
+    SiteSettings.current()
+    SiteSettings.objects.update(classroom_progress=True)
+    order = make_one_of_everything()
+    Order.objects.filter(pk=order.pk).update(student=ana)
+    Enrolment.objects.update(student=ana)
+    Gift.objects.all().delete()
+    Gift.objects.create(order=order, recipient_name="Noa", deliver_on=timezone.localdate())
+    Progress.objects.all().delete()
+    subject = Enrolment.objects.filter(lesson=None).first().subject
+    Progress.objects.create(
+        student=ana, subject=subject, done=3, total=5, measured_at=timezone.now()
+    )
+    Opinion.objects.all().delete()
+    opinion = Opinion.objects.create(student=ana, subject=subject)
+
+    page = read(signed_in.get("/mi-cuenta"))
+    assert "3 de 5 actividades hechas, todavía sin visitas" in page
+    assert "Regalo para Noa: se entrega el" in page
+    assert link_path(opinion) in page
+    Opinion.objects.update(status="published", rating=4, answered_at=timezone.now())
+    page = read(signed_in.get("/mi-cuenta"))
+    assert "4 de 5 · publicada" in page
+    assert link_path(opinion) not in page
+
+
 def test_account_lists_rewards_with_their_status(signed_in, ana):
     order = make_one_of_everything()
     ReferralReward.objects.all().delete()
@@ -235,7 +280,7 @@ def test_account_runs_the_same_queries_for_one_order_and_many(
         order = make_one_of_everything()
         order.student = ana
         order.save()
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(18):
         signed_in.get("/mi-cuenta")
 
 

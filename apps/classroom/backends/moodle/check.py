@@ -30,6 +30,7 @@ from apps.classroom.backends.moodle.menus import (
 )
 from apps.classroom.backends.moodle.reasons import SERVICES_ARE_OFF
 from apps.classroom.models import MoodleCourse
+from apps.core.models import SiteSettings
 
 FRONT_PAGE = 1
 GUEST = 1
@@ -64,6 +65,8 @@ CAPABILITIES = {
 GROUP_CAPABILITIES = {
     "moodle/course:managegroups": "poner a los alumnos en el grupo de su semestre"
 }
+# Only if the site's settings say that progress is fetched.
+PROGRESS_CAPABILITIES = {"report/progress:view": "saber qué actividades ha hecho cada alumno"}
 # Without them Moodle does not say who has the others.
 RIGHTS_TO_ASK = ("moodle/course:enrolreview", "moodle/role:review")
 # Without one of these Moodle refuses every course.
@@ -78,7 +81,11 @@ MOST_NAMED = 5
 
 def needed_capabilities() -> dict[str, str]:
     """The rights that the present settings make the role need, and what they are for."""
-    return CAPABILITIES | (GROUP_CAPABILITIES if settings.MOODLE_GROUP else {})
+    return {
+        **CAPABILITIES,
+        **(GROUP_CAPABILITIES if settings.MOODLE_GROUP else {}),
+        **(PROGRESS_CAPABILITIES if SiteSettings.current().classroom_progress else {}),
+    }
 
 
 @dataclass(frozen=True)

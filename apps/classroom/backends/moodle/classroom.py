@@ -11,10 +11,12 @@ from apps.classroom.backends.base import (
     PasswordRefused,
     Problem,
     Right,
+    Seen,
 )
 from apps.classroom.backends.moodle.client import MoodleError
 from apps.classroom.backends.moodle.courses import hidden_courses
 from apps.classroom.backends.moodle.powers import has_powers
+from apps.classroom.backends.moodle.progress import progress_in
 from apps.classroom.backends.moodle.reasons import ERROR_CODE
 from apps.classroom.backends.moodle.rights import send_rights
 from apps.classroom.backends.moodle.users import (
@@ -100,6 +102,9 @@ class MoodleClassroom:
             # The user is found even after an address has changed.
             update_user(external_id, idnumber=classroom_key(student))
         return True
+
+    def progress(self, external_id: str, items: Sequence[Item]) -> dict[Item, Seen]:
+        return progress_in(external_id, items)
 
 
 def _refuse_powers(user: User) -> None:

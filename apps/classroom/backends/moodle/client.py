@@ -14,6 +14,7 @@ from django.utils.html import strip_tags
 
 from apps.classroom.backends.base import ClassroomError
 from apps.classroom.backends.moodle.reasons import SERVICES_ARE_OFF, reason_for
+from apps.core.models import SiteSettings
 
 TIMEOUT_S = 20
 # The functions of Moodle's web services that this package calls.
@@ -36,13 +37,19 @@ GROUP_FUNCTIONS = (
     "core_group_delete_group_members",
     "core_group_get_course_groups",
 )
+# Functions that are called only if the site's settings say so (`classroom_progress`).
+PROGRESS_FUNCTIONS = ("core_completion_get_activities_completion_status",)
 # No answer, or one that is none of Moodle's. Other calls would fail as well.
 UNAVAILABLE = "unavailable"
 
 
 def needed_functions() -> tuple[str, ...]:
     """The functions that the present settings make the shop call."""
-    return (*FUNCTIONS, *(GROUP_FUNCTIONS if settings.MOODLE_GROUP else ()))
+    return (
+        *FUNCTIONS,
+        *(GROUP_FUNCTIONS if settings.MOODLE_GROUP else ()),
+        *(PROGRESS_FUNCTIONS if SiteSettings.current().classroom_progress else ()),
+    )
 
 
 class MoodleError(ClassroomError):

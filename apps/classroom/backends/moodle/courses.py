@@ -43,6 +43,16 @@ def course_id_for(item: Item) -> int | None:
     return int(course["id"])
 
 
+def stored_courses(items: Sequence[Item]) -> dict[Item, int]:
+    """The course ids of the items that have an entry in the admin. One query."""
+    subjects = {item.subject_id for item in items}
+    entries = {
+        Item(row.subject_id, row.lesson_id): row.course_id
+        for row in MoodleCourse.objects.filter(subject__in=subjects)
+    }
+    return {item: entries[item] for item in items if item in entries}
+
+
 def look_up_again(item: Item) -> int | None:
     """The id of the item's course as Moodle has it now, after it refused the stored id.
 
