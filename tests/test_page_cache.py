@@ -21,7 +21,7 @@ from apps.core.page_cache.triggers import shown_tables
 from apps.core.privacy import purge_all
 from apps.core.web.response_headers import is_public
 from apps.pages.exercises import EXERCISES
-from apps.pages.models import Faq
+from apps.pages.models import Faq, TeamMember
 from apps.pricing.models import Campaign
 from tests.helpers.factories import make_subject
 from tests.helpers.kept_routes import kept_routes
@@ -67,6 +67,12 @@ def queries(client, path, **headers):
     return [query["sql"] for query in captured.captured_queries]
 
 
+def make_teacher(subject):
+    teacher = TeamMember.objects.create(name="Lucía Martín", degree="ADE")
+    teacher.subjects.add(subject)
+    return teacher
+
+
 @pytest.fixture
 def addresses(subject):
     """An address of every view that is kept. A new view needs one here."""
@@ -82,6 +88,7 @@ def addresses(subject):
         "asignaturas/<slug:university>": subject.degree.university.page_path,
         "asignaturas/<slug:university>/grados/<slug:degree>": subject.degree.page_path,
         "asignaturas/<slug:university>/<slug:subject>": subject.page_path,
+        "profesores/<slug:teacher>": make_teacher(subject).page_path,
     }
     for name in (
         "", "asignaturas", "servicios", "nosotros", "precios", "contenido-asignatura", "terminos",

@@ -103,6 +103,7 @@ ENTRIES = (
     _list("Contenido", "De alumnos, verificadas", "pages.opinion", "Opiniones"),
     _list("Contenido", "Escritas por la academia", "pages.testimonial", "Opiniones"),
     _list("Contenido", "Profesores", "pages.teammember", "Profesores e instituciones"),
+    _list("Contenido", "Lecciones de muestra", "pages.lessonsample", "Profesores e instituciones"),
     _list("Contenido", "Instituciones", "pages.institution", "Profesores e instituciones"),
     _list("Contenido", "Textos legales", "core.legaltext"),
     Entry("Informes", "Informes", "admin:reports", "payments.view_reports"),

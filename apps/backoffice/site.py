@@ -36,7 +36,7 @@ MODELS = (
     "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
-    "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
+    "PricePlan", "Faq", "Testimonial", "TeamMember", "LessonSample", "Institution", "Redirect",
     "Mail", "ScheduledJob", "Heartbeat", "Incident", "StaffLimit", "Backup", "LegalText",
     "SiteSettings",
 )  # fmt: skip

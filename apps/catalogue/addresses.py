@@ -1,4 +1,4 @@
-"""The public addresses of universities, degrees and subjects.
+"""The public addresses of universities, degrees, subjects and teachers.
 
 A part of an address is words and an id, as in /asignaturas/uaf-1/microeconomia-58. The id decides
 and the words follow the name, so an address with the words of an earlier name still finds its row
@@ -31,6 +31,10 @@ def degree_path(pk: int, name: str, university: str) -> str:
 def subject_path(pk: int, name: str, university: str) -> str:
     """`university` is the path of the subject's university."""
     return f"{university}/{_part(name, pk, 'asignatura')}"
+
+
+def teacher_path(pk: int, name: str) -> str:
+    return f"/profesores/{_part(name, pk, 'profesor')}"
 
 
 def id_in(text: str) -> int | None:

@@ -6,7 +6,9 @@ from decimal import Decimal
 from django.db import transaction
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
+from apps.catalogue.seed_contents import add_contents, syllabus_of
 from apps.catalogue.seed_names import DEGREES, UNIVERSITIES
+from apps.core.dates import today
 
 # Subject n takes element n of each list, and the lists have different lengths. So prices, lessons
 # and students vary from subject to subject without randomness.
@@ -77,7 +79,7 @@ def _add_subjects(degrees: dict[str, Degree]) -> list[tuple[int, Subject]]:
 
 
 def _subject(number: int, degree: Degree, name: str) -> Subject:
-    return Subject(
+    subject = Subject(
         degree=degree,
         name=name,
         final_price=price_of(number),
@@ -86,6 +88,8 @@ def _subject(number: int, degree: Degree, name: str) -> Subject:
         videos_count=videos_of(number),
         enrolled_offset=max(0, ENROLLED[number % len(ENROLLED)] - number // len(ENROLLED)),
     )
+    add_contents(subject, today())
+    return subject
 
 
 def price_of(number: int) -> Decimal:
@@ -120,10 +124,12 @@ def lessons_of(number: int, subject: Subject) -> Iterable[Lesson]:
     """Yield the lessons of the subject with this number."""
     count, expired = _lesson_counts(number)
     for position, title in enumerate(TITLES[:count], start=1):
-        yield Lesson(
+        lesson = Lesson(
             subject=subject,
             title=title,
             position=position,
             price=LESSON_PRICE,
             status=Lesson.Status.EXPIRED if position <= expired else Lesson.Status.ACTIVE,
         )
+        lesson.syllabus = syllabus_of(subject, lesson, position)
+        yield lesson

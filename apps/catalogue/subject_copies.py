@@ -28,6 +28,10 @@ def copy_subject(subject: Subject, *, name: str, degree: Degree) -> Subject:
         total_discounts=subject.total_discounts,
         vat=subject.vat,
         semester=subject.semester,
+        code=subject.code,
+        language=subject.language,
+        hours=subject.hours,
+        questions=subject.questions,
         pecs_content=subject.pecs_content,
         exam_content=subject.exam_content,
         complete_only=subject.complete_only,
@@ -40,6 +44,7 @@ def copy_subject(subject: Subject, *, name: str, degree: Degree) -> Subject:
             title=lesson.title,
             kind=lesson.kind,
             price=lesson.price,
+            syllabus=lesson.syllabus,
             status=lesson.status,
             position=position,
         )

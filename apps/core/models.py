@@ -28,6 +28,7 @@ PORTAL_ADDRESS = RegexValidator(
     r"^(https://[^\s/\\]\S*|/(?![/\\])\S*)\Z",
     "Así: https://aula.midominio.es, o /aula en este sitio.",
 )
+VIMEO = RegexValidator(r"^https://vimeo\.com/\d+$", "Así: https://vimeo.com/123456789.")
 # The processes that send signs of life, with their names for staff. Workers have the names of their
 # queues (TASKS in academy/settings.py).
 PROCESSES = {
@@ -113,9 +114,7 @@ class SiteSettings(TakesPayments, HasClaims):
     video_url = models.URLField(
         "vídeo de la portada",
         default="https://vimeo.com/76979871",
-        validators=[
-            RegexValidator(r"^https://vimeo\.com/\d+$", "Así: https://vimeo.com/123456789.")
-        ],
+        validators=[VIMEO],
         help_text="La dirección del vídeo en Vimeo.",
     )
     portal_url = models.CharField(

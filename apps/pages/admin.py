@@ -8,6 +8,7 @@ from apps.core.staff.picture_input import picture_column
 from apps.pages.models import (
     Faq,
     Institution,
+    LessonSample,
     Opinion,
     PricePlan,
     Redirect,
@@ -38,9 +39,24 @@ class TestimonialAdmin(SampledAdmin):
 @admin.register(TeamMember)
 class TeamMemberAdmin(SampledAdmin):
     list_display = ("name", picture_column("photo", "foto"), "degree", "position", "sample")
-    fields = ("name", "degree", "degrees", "photo", "alt_text", "position")
-    autocomplete_fields = ("degrees",)
+    fields = (
+        "name", "degree", "biography", "subjects", "degrees", "photo", "alt_text", "position"
+    )  # fmt: skip
+    autocomplete_fields = ("degrees", "subjects")
     search_fields = ("name", "degree")
+
+
+@admin.register(LessonSample)
+class LessonSampleAdmin(GuardsChanges, AcademyModelAdmin):
+    list_display = ("lesson", "subject", "video_url")
+    list_select_related = ("lesson__subject",)
+    fields = ("lesson", "video_url", "first_page", "test")
+    autocomplete_fields = ("lesson",)
+    search_fields = ("lesson__title", "lesson__subject__name")
+
+    @admin.display(description="asignatura")
+    def subject(self, sample: LessonSample) -> str:
+        return str(sample.lesson.subject)
 
 
 @admin.register(Institution)

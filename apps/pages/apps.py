@@ -14,6 +14,7 @@ class PagesConfig(AppConfig):
         from apps.pages.models import (
             Faq,
             Institution,
+            LessonSample,
             Opinion,
             PricePlan,
             TeamMember,
@@ -24,8 +25,8 @@ class PagesConfig(AppConfig):
         mails.register()
         terms_changed.connect(receivers.check_texts)
 
-        degrees_of_teachers = TeamMember.degrees.through
         shown_publicly(
-            degrees_of_teachers, Faq, Institution, Opinion, PricePlan, TeamMember, Testimonial
-        )
+            TeamMember.degrees.through, TeamMember.subjects.through, Faq, Institution,
+            LessonSample, Opinion, PricePlan, TeamMember, Testimonial,
+        )  # fmt: skip
         post_migrate.connect(create_initial_content, sender=self)

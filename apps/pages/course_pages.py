@@ -1,25 +1,30 @@
-"""The pages below /asignaturas: of a subject, a degree, a university, and of all universities."""
+"""The pages of subjects, degrees, universities and teachers, and of what a search finds."""
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect, QueryDict
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from apps.catalogue import reads
 from apps.catalogue.addresses import ROOT, id_in
-from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
+from apps.catalogue.lesson_kinds import LessonKind
+from apps.catalogue.models import Degree, Lesson, Subject, SubjectQuerySet, University
 from apps.catalogue.search import LONGEST_SEARCH, search_catalogue
+from apps.core.dates import today
 from apps.core.page_cache.policy import public_page
 from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
-from apps.pages.models import TeamMember
+from apps.pages.models import LessonSample, Opinion, TeamMember
 from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of
 from apps.pages.pager import page_links
+from apps.pages.reads import shown_teachers
 from apps.pages.structured_data import Crumb
 from apps.pages.subject_prices import SubjectPrices, questions_about
 from apps.payments.context import academy_props
@@ -28,6 +33,7 @@ from apps.pricing.reads import campaigns_today, current_terms, pricing_data
 
 PAGE_SIZE = 24
 OPINIONS_SHOWN = 12
+SUBJECTS_OF_TEACHER = 48
 GONE = 410
 # Value of `orden` in the address, its label, and the sort keys of the subjects.
 ORDERS = {
@@ -74,6 +80,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
     card = reads.card_data(row)
     opinions = row.opinions.published()
     rating = rating_of(row.opinions.all(), FEWEST_OF_A_SUBJECT)
+    teachers = list(teachers_of(row))
     return render(
         request,
         "pages/asignatura.html",
@@ -82,18 +89,78 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "crumbs": crumbs,
             "prices": prices,
             "contents": card["contents"],
+            "syllabus": [(lesson, lesson.units()) for lesson in _lessons(row) if lesson.syllabus],
+            "exams": _exams(row),
             "content": SUBJECT_CONTENT,
-            "exam": EXAM,
-            "teachers": TeamMember.objects.shown().filter(degrees=degree),
+            "exam": EXAM if _has_exam(row) else (),
+            "teachers": teachers,
+            "sample": LessonSample.objects.filter(lesson__subject=row)
+            .select_related("lesson")
+            .order_by("lesson__position", "pk")
+            .first(),
             "opinions": opinions[:OPINIONS_SHOWN],
             "rating": rating,
-            "questions": questions_about(row, prices, terms.plan),
-            "things": structured_data.describe_subject(row, prices, crumbs, rating),
+            "questions": [
+                *row.questions_and_answers(),
+                *questions_about(row, prices, terms.plan),
+            ],
+            "things": structured_data.describe_subject(row, prices, crumbs, rating, teachers),
             "props": {
                 "subject": card,
                 "pricing": pricing_data(terms, campaigns),
                 "academy": academy_props(),
             },
+        },
+    )
+
+
+def _lessons(subject: Subject) -> list[Lesson]:
+    return list(subject.lessons.all())
+
+
+def _has_exam(subject: Subject) -> bool:
+    has_lesson = any(lesson.kind == LessonKind.EXAM for lesson in _lessons(subject))
+    return bool(has_lesson or subject.exam_content or subject.exam_on)
+
+
+def _exams(subject: Subject) -> list[tuple[str, date]]:
+    """The days of the subject's exams that are not over, with their names."""
+    days = (("Examen", subject.exam_on), ("Recuperación", subject.resit_on))
+    return [(name, day) for name, day in days if day is not None and day >= today()]
+
+
+def teachers_of(subject: Subject) -> QuerySet[TeamMember]:
+    """The subject's own teachers; those of its degree if it has none."""
+    shown = shown_teachers()
+    own = shown.filter(subjects=subject)
+    return own if own.exists() else shown.filter(degrees=subject.degree_id)
+
+
+@public_page()
+@require_safe
+def teacher_page(request: HttpRequest, teacher: str) -> HttpResponse:
+    """Who a teacher is, what they teach, and what students say of it."""
+    row = shown_teachers().filter(pk=id_in(teacher) or 0).first()
+    if row is None:
+        raise Http404
+    if request.path != row.page_path:
+        return HttpResponsePermanentRedirect(row.page_path)
+    own = Subject.objects.on_sale().filter(teachers=row).select_related("degree__university")
+    subjects = list(own.order_by("name_sort", "pk")[:SUBJECTS_OF_TEACHER])
+    opened = University.objects.open()
+    degrees = row.degrees.filter(university__in=opened, subjects_count__gt=0)
+    crumbs = [Crumb("Nuestros profesores", reverse("nosotros")), Crumb(row.name, row.page_path)]
+    opinions = Opinion.objects.published().filter(subject__in=[each.pk for each in subjects])
+    return render(
+        request,
+        "pages/profesor.html",
+        {
+            "teacher": row,
+            "crumbs": crumbs,
+            "cards": subject_cards(subjects),
+            "degrees": degrees.select_related("university").by_name(),
+            "opinions": opinions.select_related("subject")[:OPINIONS_SHOWN],
+            "things": structured_data.describe_teacher(row, crumbs),
         },
     )
 

@@ -1,5 +1,7 @@
 """Content of the public pages that staff edit."""
 
+import re
+from dataclasses import dataclass
 from typing import Self
 
 from django.conf import settings
@@ -7,7 +9,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
-from apps.catalogue.models import Degree
+from apps.catalogue.addresses import teacher_path
+from apps.catalogue.models import Degree, Lesson, Subject
+from apps.core.models import VIMEO
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
 from apps.pages.opinions.models import Opinion
@@ -15,6 +19,7 @@ from apps.pages.opinions.models import Opinion
 __all__ = (
     "Faq",
     "Institution",
+    "LessonSample",
     "Opinion",
     "PricePlan",
     "Redirect",
@@ -73,17 +78,32 @@ class Testimonial(HasPicture, Sampled):
 
 
 class TeamMember(HasPicture, Sampled):
-    """A teacher on /nosotros. Without a photo the page shows the initials."""
+    """A teacher on /nosotros, with a page of their own. Without a photo it shows the initials."""
 
     name = models.CharField("nombre", max_length=80)
     degree = models.CharField("titulación", max_length=80)
+    biography = models.TextField(
+        "quién es",
+        max_length=2000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Se lee en su página. Una línea en blanco separa los párrafos.",
+    )
     photo = PictureField("foto", blank=True, upload_to="equipo", box=(96, 96), crop=True)
     degrees = models.ManyToManyField(
         Degree,
         blank=True,
         related_name="+",
         verbose_name="grados que prepara",
-        help_text="Sale en las páginas de sus asignaturas.",
+        help_text="Sale en las páginas de sus asignaturas que no tengan un profesor propio.",
+    )
+    subjects = models.ManyToManyField(
+        Subject,
+        blank=True,
+        related_name="teachers",
+        verbose_name="asignaturas que prepara",
+        help_text="Solo las que prepara en persona: en ellas sale en vez de los de su grado.",
     )
 
     class Meta(Sampled.Meta):
@@ -94,9 +114,92 @@ class TeamMember(HasPicture, Sampled):
         return self.name
 
     @property
+    def page_path(self) -> str:
+        return teacher_path(self.pk, self.name)
+
+    @property
     def initials(self) -> str:
         """Return "LM" for "Lucía Martín"."""
         return "".join(word[0] for word in self.name.split()[:2]).upper()
+
+
+QUESTIONS = 3
+HOW_TO_ASK = (
+    "Cada pregunta empieza una línea; debajo, sus respuestas, una por línea: «+» la buena, «-» las "
+    "demás. Una línea con «=» explica por qué. Una línea en blanco separa las preguntas."
+)
+
+
+@dataclass(frozen=True)
+class TestQuestion:
+    """A question, its answers, the position of the right one from 0, and why it is right."""
+
+    text: str
+    answers: tuple[str, ...]
+    right: int
+    why: str
+
+    @property
+    def right_answer(self) -> str:
+        return self.answers[self.right]
+
+
+def read_test(text: str) -> list[TestQuestion]:
+    """Read the questions that staff wrote (HOW_TO_ASK). Raises ValidationError in Spanish."""
+    blocks = [block for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n").strip()) if block]
+    return [_read_question(block, number) for number, block in enumerate(blocks, start=1)]
+
+
+def _read_question(block: str, number: int) -> TestQuestion:
+    asked, *lines = (line.strip() for line in block.strip().splitlines())
+    answers = [line for line in lines if line[:1] in "+-"]
+    right = [place for place, line in enumerate(answers) if line.startswith("+")]
+    others = [line for line in lines if line[:1] not in "+-="]
+    if asked[:1] in "+-=" or others or len(answers) < 2 or len(right) != 1:
+        raise ValidationError(f"La pregunta {number} no se entiende. {HOW_TO_ASK}")
+    return TestQuestion(
+        asked,
+        tuple(line[1:].strip() for line in answers),
+        right[0],
+        " ".join(line[1:].strip() for line in lines if line.startswith("=")),
+    )
+
+
+def check_test(text: str) -> None:
+    if len(read_test(text)) != QUESTIONS:
+        raise ValidationError(f"Escribe {QUESTIONS} preguntas. {HOW_TO_ASK}")
+
+
+class LessonSample(models.Model):
+    """What everybody sees of a lesson before buying, on the page of its subject."""
+
+    lesson = models.OneToOneField(
+        Lesson, models.CASCADE, related_name="sample", verbose_name="lección"
+    )
+    video_url = models.URLField(
+        "vídeo",
+        blank=True,
+        validators=[VIMEO],
+        help_text="La dirección en Vimeo. Vacío: sin vídeo.",
+    )
+    first_page = models.TextField(
+        "primera página del documento resuelto",
+        max_length=6000,
+        help_text="Como se lee en el documento. Una línea en blanco separa los párrafos.",
+    )
+    test = models.TextField(
+        "tres preguntas de su test", max_length=4000, validators=[check_test], help_text=HOW_TO_ASK
+    )
+
+    class Meta:
+        verbose_name = "lección de muestra"
+        verbose_name_plural = "lecciones de muestra"
+
+    def __str__(self) -> str:
+        return f"Muestra: {self.lesson.subject}, {self.lesson}"
+
+    def questions(self) -> list[TestQuestion]:
+        return read_test(self.test)
 
 
 class Institution(HasPicture, Sampled):

@@ -1,8 +1,12 @@
 """Content that several public pages show."""
 
+from typing import cast
+
+from django.db.models import QuerySet
+
 from apps.core.render_memory import remembered
 from apps.pages.claims import current_claims
-from apps.pages.models import Faq, Opinion, PricePlan
+from apps.pages.models import Faq, Opinion, PricePlan, TeamMember
 
 OPINIONS_ON_HOME = 3
 
@@ -27,3 +31,7 @@ def newest_opinions() -> list[Opinion]:
     """The newest published opinions about subjects that have a page, with its address."""
     rows = Opinion.objects.published().filter(subject__active=True)
     return list(rows.select_related("subject__degree__university")[:OPINIONS_ON_HOME])
+
+
+def shown_teachers() -> QuerySet[TeamMember]:
+    return cast("QuerySet[TeamMember]", TeamMember.objects.shown())

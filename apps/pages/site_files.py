@@ -27,6 +27,7 @@ from apps.core.models import SiteSettings
 from apps.core.page_cache.policy import is_kept
 from apps.core.public_pictures import picture_storage
 from apps.core.storage.assets import find_asset
+from apps.pages.reads import shown_teachers
 from apps.pages.structured_data import INDEXABLE
 
 SUBJECTS_PER_SITEMAP = 10_000
@@ -57,6 +58,7 @@ def sitemap_of_pages(request: HttpRequest) -> HttpResponse:
         *(reverse(name) for name in ("home", *INDEXABLE)),
         *(university.page_path for university in universities),
         *(degree.page_path for degree in degrees.select_related("university")),
+        *(teacher.page_path for teacher in shown_teachers()),
     ]
     return _xml(request, "pages/sitemap.xml", paths)
 

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.urls import reverse
 
-from apps.catalogue.models import Subject
+from apps.catalogue.models import Lesson, Subject
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
 from apps.pages.claims import current_claims
+from apps.pages.models import TeamMember
 from apps.pages.opinions.ratings import Rating
 from apps.pages.reads import faqs, price_plans
 from apps.pages.subject_prices import SubjectPrices
@@ -117,11 +118,15 @@ def _path(pages: Sequence[tuple[str, str]]) -> Thing:
 
 
 def describe_subject(
-    subject: Subject, prices: SubjectPrices, crumbs: Sequence[Crumb], rating: Rating | None
+    subject: Subject,
+    prices: SubjectPrices,
+    crumbs: Sequence[Crumb],
+    rating: Rating | None,
+    teachers: Sequence[TeamMember] = (),
 ) -> list[Thing]:
     """Return the subject as a course with its offers: the whole, and each lesson sold alone.
 
-    The rating is that of its verified opinions.
+    The rating is that of its verified opinions. The parts are its lessons, with their syllabus.
     """
     address = settings.SITE_URL + crumbs[-1].path
     degree = subject.degree
@@ -141,13 +146,44 @@ def describe_subject(
         "name": subject.name,
         "description": f"PECs resueltas y explicadas en vídeo, teoría y repaso del examen de "
         f"{subject.name}, del grado de {degree.name} ({degree.university.name}).",
-        "inLanguage": "es",
+        "inLanguage": subject.language or "es",
         "provider": _provider(),
-        "hasCourseInstance": _online_course(),
+        "hasCourseInstance": {
+            **_online_course(),
+            **({"courseWorkload": f"PT{subject.hours}H"} if subject.hours else {}),
+            **({"instructor": [_person(each) for each in teachers]} if teachers else {}),
+        },
+        "hasPart": [_part(lesson) for lesson in subject.lessons.all()],
+        **({"courseCode": subject.code} if subject.code else {}),
         **({"offers": offers} if offers else {}),
         **({"aggregateRating": _rating(rating)} if rating else {}),
     }
     return [describe_path(crumbs), course]
+
+
+def _part(lesson: Lesson) -> Thing:
+    units = [unit for unit, _ in lesson.units() if unit]
+    return {
+        "@type": "LearningResource",
+        "name": lesson.title,
+        "learningResourceType": lesson.get_kind_display(),
+        **({"teaches": units} if units else {}),
+    }
+
+
+def _person(teacher: TeamMember) -> Thing:
+    return {
+        "@type": "Person",
+        "name": teacher.name,
+        "jobTitle": teacher.degree,
+        "url": settings.SITE_URL + teacher.page_path,
+    }
+
+
+def describe_teacher(teacher: TeamMember, crumbs: Sequence[Crumb]) -> list[Thing]:
+    """Return the teacher as a person who works for the academy."""
+    person = {"@context": "https://schema.org", **_person(teacher), "worksFor": _provider()}
+    return [describe_path(crumbs), person]
 
 
 def _offer(name: str, cents: int, address: str) -> Thing:

@@ -37,6 +37,7 @@ urlpatterns = [
         "asignaturas/<slug:university>/<slug:subject>",
         course_pages.subject_page,
     ),
+    path("profesores/<slug:teacher>", course_pages.teacher_page),
     path("servicios", views.servicios, name="servicios"),
     path("nosotros", views.nosotros, name="nosotros"),
     path("precios", views.precios, name="precios"),

@@ -173,6 +173,9 @@ def make_one_of_everything():
     SiteSettings.current()
     pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")
     pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE", is_sample=True)
+    pages.LessonSample.objects.create(
+        lesson=lesson, first_page="Enunciado", test="\n\n".join(["¿Uno?\n+ Sí\n- No"] * 3)
+    )
     pages.Institution.objects.create(name="Banco del Norte")
     pages.Opinion.objects.create(
         student=student, subject=subject, status="waiting", rating=5, text="Muy claro todo.",

@@ -601,10 +601,10 @@ BOUNDED = {
     },
     "Subject": {"final_price"},
 }
-# Dates, order, sizes, and numbers of people; a share of a card's crossed-out price; the price that
-# a text of the site names; uses of one student, who are among all uses.
+# Dates, order, sizes, hours of study, and numbers of people; a share of a card's crossed-out price;
+# the price that a text of the site names; uses of one student, who are among all uses.
 HARMLESS = re.compile(
-    r"^(first|last)_(day|month|hour)$|_offset$|_count$|^position$|^width$|^height$|^number_of_courses$|"
+    r"^(first|last)_(day|month|hour)$|_offset$|_count$|^position$|^width$|^height$|^number_of_courses$|^hours$|"
     r"^total_discounts$|^max_uses_per_student$|^PricePlan.price$"
 )
 

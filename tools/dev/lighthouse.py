@@ -30,7 +30,7 @@ PAGES = (
     "/", "/servicios", "/nosotros", "/precios", "/compra", "/contenido-asignatura",
     "/terminos", "/privacidad", "/cookies", "/aviso-legal", "/accesibilidad",
     "/asignaturas", "/asignaturas/uamed-1", "/asignaturas/uamed-1/grados/ade-1",
-    "/asignaturas/uamed-1/introduccion-a-la-empresa-1",
+    "/asignaturas/uamed-1/introduccion-a-la-empresa-1", "/profesores/lucia-martin-1",
 )  # fmt: skip
 # Search engines are kept off these, so they have no SEO figure.
 NOT_INDEXED = ("/buscar?q=economia", "/login", "/desistimiento")

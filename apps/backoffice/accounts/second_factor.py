@@ -23,7 +23,8 @@ OPEN_MODELS = frozenset({
     "catalogue.pricechange", "catalogue.stalecount", "catalogue.subject", "catalogue.university",
     "classroom.moodlecourse", "classroom.semester", "core.heartbeat", "core.legaltext",
     "core.scheduledjob", "leads.answertemplate", "pages.faq", "pages.institution",
-    "pages.priceplan", "pages.redirect", "pages.teammember", "pages.testimonial",
+    "pages.lessonsample", "pages.priceplan", "pages.redirect", "pages.teammember",
+    "pages.testimonial",
     "pricing.campaign",
 })  # fmt: skip
 # Exceptions: permissions of an open model that ask for a second factor.

@@ -32,7 +32,7 @@ ASKED_FOR = {
     "University Degree Subject Lesson PriceChange Student Consent LegalText Order OrderLine",
     "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode PromoUse Campaign",
     "Mail SiteSettings Provisioning Account",
-    "PricePlan Faq Testimonial TeamMember Institution Redirect",
+    "PricePlan Faq Testimonial TeamMember LessonSample Institution Redirect",
     "Lead Quote RequestedSubject ReferralReward Refund Dispute",
 }
 

@@ -30,6 +30,7 @@ DOWNLOADS = {
     "catalogue_export csv", "catalogue_export xlsx", "classroom_moodlecourse_csv",
     "export_movements csv", "export_movements xlsx", "pricing_promobatch_csv",
     "export_asignaturas csv", "export_asignaturas xlsx", "export_equipo csv", "export_equipo xlsx",
+    "export_uso csv", "export_uso xlsx",
     "invoices_book_export csv", "invoices_book_export xlsx",
     "leads.Lead:export_csv", "orders.ReferralReward:export_csv", "orders.Order:export_csv",
     "orders.OrderLine:export_csv", "students.Student:export_csv",

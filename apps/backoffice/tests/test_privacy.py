@@ -56,7 +56,7 @@ def test_export_has_all_data_of_an_address(order):
     assert data["pedidos"][0]["líneas"][0]["precio"] == "192.00"
     assert data["pedidos"][0]["pagos"][0]["importe"] == "63.00"
     assert data["formularios"][0]["mensaje"] == "Hola"
-    assert len(data["aula"]) == 2
+    assert len(data["aula"]) == 3
     assert data["pedidos"][0]["código_promocional"] == order.promo_code.code
 
 

@@ -104,7 +104,8 @@ def test_others_need_none_and_may_have_one(clock):
 GUARDED_MODELS = {
     "auth": {"group", "permission", "user"},
     "classroom": {
-        "accesschange", "account", "enrolment", "lostaccess", "moodleenrolment", "provisioning",
+        "accesschange", "account", "enrolment", "lostaccess", "moodleenrolment", "progress",
+        "provisioning",
     },
     "core": {
         "backup", "deletedrow", "incident", "mail", "publicchange", "ratecount", "restore",

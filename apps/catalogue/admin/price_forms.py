@@ -82,6 +82,9 @@ class SubjectForm(PriceForm):
     def clean_videos_count(self) -> int:
         return self.cleaned_data["videos_count"] or 0
 
+    def clean_hours(self) -> int:
+        return self.cleaned_data["hours"] or 0
+
 
 class LessonForm(PriceForm):
     class Meta:

@@ -67,11 +67,15 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
         ("final_price", "vat"),
         "total_discounts",
         "list_price_warning",
-        ("active", "semester"),
+        "active",
         "sale_problems",
         ("complete_only", "videos_count"),
+        ("semester", "code"),
+        ("language", "hours"),
+        ("exam_on", "resit_on"),
         "pecs_content",
         "exam_content",
+        "questions",
         "enrolled_offset",
         ("active_lessons_count", "enrolled_students_count"),
     )
@@ -87,6 +91,15 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Subject]:
         return with_sale_problem(super().get_queryset(request))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Match the code at the university, too, if all of it was typed."""
+        with_code = queryset.filter(code=search_term.strip().upper()[:20])
+        if search_term.strip() and with_code.exists():
+            return with_code, False
+        return super().get_search_results(request, queryset, search_term)
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -190,7 +203,7 @@ class LessonAdmin(BulkPriceActions, CatalogueAdmin):
     list_filter = ("status", "subject__semester", "subject__university")
     search_fields = ("title", "subject__name")
     autocomplete_fields = ("subject",)
-    fields = ("subject", "title", "kind", "price", "status")
+    fields = ("subject", "title", "kind", "price", "status", "syllabus")
     inlines = (PriceChangeRows,)
     actions = ("change_prices", "expire", "reopen")
     on_whole_lists = actions

@@ -71,8 +71,31 @@ def _yes_no(text: str) -> bool:
         raise BadCell(f"«{text}» no es ni «sí» ni «no».") from None
 
 
+def _lines(text: str) -> str:
+    """Text of several lines: the spaces inside each are single, empty lines stay."""
+    return "\n".join(map(_text, text.splitlines())).strip()
+
+
+def _day(text: str) -> str:
+    """Read 2027-01-20 and 20/01/2027, and the midnight that Excel stores for a date."""
+    found = re.fullmatch(
+        r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?:[ T]00:00:00)?"
+        r"|(\d\d?)/(\d\d?)/(\d{4})",
+        text,
+        re.ASCII,
+    )
+    if found is None:
+        raise BadCell(f"«{text}» no es una fecha. Escríbela así: 20/01/2027.")
+    year, month, day, *spanish = found.groups()
+    if year is None:
+        day, month, year = spanish
+    return f"{year}-{int(month):02}-{int(day):02}"
+
+
 def _one_of(
-    choices: type[University.Status | Lesson.Status | LessonKind | Subject.Semester | Vat],
+    choices: type[
+        University.Status | Lesson.Status | LessonKind | Subject.Semester | Subject.Language | Vat
+    ],
 ) -> Callable[[str], str]:
     known = {
         search_form(str(word)): choice.value
@@ -139,12 +162,20 @@ class Column:
         except ValidationError as error:
             raise BadCell(" ".join(error.messages)) from None
 
+    def tidy(self, value: Any) -> Any:
+        """Return a stored value as an import would store it."""
+        if not isinstance(value, str):
+            return value
+        return _lines(value) if self.parse is _lines else clean(value)
+
     def show(self, value: Any) -> Any:
         """Return the value as a file has it: a choice by its label, a boolean as "sí" or "no"."""
         if self._labels:
             return self._labels.get(value, "")
         if isinstance(self.field, FileField):
             return self.field.storage.url(value) if value else ""
+        if value is None:
+            return ""
         if isinstance(value, bool):
             return "sí" if value else "no"
         return value
@@ -166,6 +197,14 @@ COLUMNS = (
     Column("iva", Subject, "vat", _vat),
     Column("descuento", Subject, "total_discounts", _percent),
     Column("semestre", Subject, "semester", _one_of(Subject.Semester)),
+    Column("codigo", Subject, "code"),
+    Column("idioma", Subject, "language", _one_of(Subject.Language)),
+    Column("horas", Subject, "hours", _whole),
+    Column("examen", Subject, "exam_on", _day),
+    Column("examen_recuperacion", Subject, "resit_on", _day),
+    Column("que_cubren_las_pecs", Subject, "pecs_content", _lines),
+    Column("que_cubre_el_examen", Subject, "exam_content", _lines),
+    Column("preguntas", Subject, "questions", _lines),
     Column("a_la_venta", Subject, "active", _yes_no),
     Column("solo_completa", Subject, "complete_only", _yes_no),
     Column("videos", Subject, "videos_count", _whole),
@@ -175,6 +214,7 @@ COLUMNS = (
     Column("leccion_precio", Lesson, "price", _euros, required=True),
     Column("leccion_estado", Lesson, "status", _one_of(Lesson.Status)),
     Column("leccion_orden", Lesson, "position", _whole),
+    Column("leccion_temario", Lesson, "syllabus", _lines),
 )
 READ_ONLY = frozenset(column.name for column in COLUMNS if column.read_only)
 BY_NAME = {column.name: column for column in COLUMNS}

@@ -257,7 +257,7 @@ def _compare_with_rows(model: type[Recorded], entries: list[Entry]) -> None:
         entry.pk = row_found["pk"]
         for column, after in entry.values.items():
             before = row_found[column.attribute]
-            if (clean(before) if isinstance(before, str) else before) != after:
+            if column.tidy(before) != after:
                 entry.changes.append(Change(column, before, after))
 
 

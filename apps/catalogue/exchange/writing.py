@@ -144,6 +144,6 @@ def _json(rows: Iterator[Row]) -> bytes:
         }
         # Write one object at a time: a list of all of them would take much more memory.
         data.write(b",\n" if data.tell() else b"[\n")
-        data.write(json.dumps(item, ensure_ascii=False).encode())
+        data.write(json.dumps(item, ensure_ascii=False, default=str).encode())
     data.write(b"\n]\n" if data.tell() else b"[]\n")
     return data.getvalue()

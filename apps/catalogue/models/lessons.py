@@ -65,6 +65,15 @@ class Lesson(Recorded):
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.ACTIVE
     )
+    syllabus = models.TextField(
+        "temario",
+        max_length=3000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Cada unidad en una línea; debajo, sus temas, cada uno en una línea que empieza "
+        "con un guion: «- Oferta y demanda».",
+    )
     # 0 until the first save, which puts the lesson after the others.
     position = models.PositiveSmallIntegerField("orden", default=0)
 
@@ -87,6 +96,18 @@ class Lesson(Recorded):
 
     def __str__(self) -> str:
         return self.title
+
+    def units(self) -> list[tuple[str, list[str]]]:
+        """The units of the syllabus with their topics. Topics before any unit have none: ""."""
+        units: list[tuple[str, list[str]]] = []
+        for line in filter(None, map(str.strip, self.syllabus.splitlines())):
+            if not line.startswith("-"):
+                units.append((line, []))
+                continue
+            if not units:
+                units.append(("", []))
+            units[-1][1].append(line.lstrip("- "))
+        return units
 
     def compute_columns(self) -> None:
         self.kind = self.kind or kind_in(self.title)

@@ -1,5 +1,6 @@
 """Universities, degrees and subjects."""
 
+import re
 from decimal import Decimal
 from typing import Any, Self
 
@@ -191,12 +192,66 @@ def _findable_by(*fields: str, name: str) -> models.Index:
     )
 
 
-class Subject(Named):
+class HasStudyFacts(Named):
+    """What the page of a subject says of the studies. What is empty is not said."""
+
     class Semester(models.TextChoices):
         FIRST = "first", "Primer semestre"
         SECOND = "second", "Segundo semestre"
         WHOLE_YEAR = "whole_year", "Anual"
 
+    class Language(models.TextChoices):
+        SPANISH = "es", "Español"
+        CATALAN = "ca", "Catalán"
+        GALICIAN = "gl", "Gallego"
+        BASQUE = "eu", "Euskera"
+        ENGLISH = "en", "Inglés"
+        FRENCH = "fr", "Francés"
+
+    semester = models.CharField(
+        "semestre", max_length=10, choices=Semester.choices, blank=True, db_default=""
+    )
+    code = models.CharField(
+        "código en la universidad",
+        max_length=20,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="El de la guía docente. Con él se encuentra en el buscador.",
+    )
+    language = models.CharField(
+        "idioma", max_length=2, choices=Language.choices, blank=True, default="", db_default=""
+    )
+    hours = models.PositiveSmallIntegerField(
+        "horas de estudio",
+        blank=True,
+        default=0,
+        db_default=0,
+        help_text="Las que pide la asignatura completa. 0: no se dice.",
+    )
+    exam_on = models.DateField("examen", null=True, blank=True)
+    resit_on = models.DateField("examen de recuperación", null=True, blank=True)
+    questions = models.TextField(
+        "lo que preguntan los alumnos",
+        max_length=4000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Cada pregunta en una línea y debajo su respuesta. Una línea en blanco separa "
+        "una pregunta de la siguiente.",
+    )
+
+    class Meta:
+        abstract = True
+
+    def questions_and_answers(self) -> list[tuple[str, str]]:
+        """The questions with their answers. One without an answer is left out."""
+        blocks = re.split(r"\n\s*\n", self.questions.replace("\r\n", "\n").strip())
+        parted = (block.strip().partition("\n") for block in blocks)
+        return [(asked.strip(), answer.strip()) for asked, _, answer in parted if answer.strip()]
+
+
+class Subject(HasStudyFacts):
     degree = models.ForeignKey(
         Degree, models.PROTECT, related_name="subjects", verbose_name="grado"
     )
@@ -224,9 +279,6 @@ class Subject(Named):
     total_discounts = models.PositiveSmallIntegerField(
         "descuento mostrado (%)", default=0, validators=[MaxValueValidator(90)]
     )
-    semester = models.CharField(
-        "semestre", max_length=10, choices=Semester.choices, blank=True, db_default=""
-    )
     active = models.BooleanField("a la venta", default=True)
     complete_only = models.BooleanField(
         "solo se vende completa",
@@ -246,8 +298,7 @@ class Subject(Named):
         max_length=3000,
         blank=True,
         db_default="",
-        help_text="Se lee en la página de la asignatura. Una línea en blanco separa los párrafos. "
-        "Vacío: un texto general.",
+        help_text="Se lee en la página de la asignatura. Una línea en blanco separa los párrafos.",
     )
     exam_content = models.TextField(
         "qué cubre su examen",
@@ -276,7 +327,7 @@ class Subject(Named):
 
     objects = SubjectQuerySet.as_manager()
     price_field = "final_price"
-    computed_columns = ("name_sort", "name_search", "university")
+    computed_columns = ("name_sort", "name_search", "university", "code")
 
     class Meta:
         verbose_name = "asignatura"
@@ -315,6 +366,7 @@ class Subject(Named):
                 name="subject_shown_popular",
             ),
             models.Index(fields=("name_sort", "id"), name="subject_by_name"),
+            models.Index(fields=("code",), condition=~Q(code=""), name="subject_by_code"),
             models.Index(fields=("vat",), condition=Q(active=True), name="subject_by_vat"),
             models.Index(fields=("university", "name_sort", "id"), name="subject_by_university"),
         )
@@ -322,6 +374,7 @@ class Subject(Named):
     def compute_columns(self) -> None:
         super().compute_columns()
         self.name_search = search_form(self.name)
+        self.code = self.code.strip().upper()
         self.university_id = self.degree.university_id
 
     @property

@@ -45,7 +45,13 @@ def small():
     Lesson.objects.filter(title="PEC 2").get().delete()
     expired = Lesson.objects.get()
     expired.status = Lesson.Status.EXPIRED
+    expired.syllabus = "Unidad 1. Oferta\n- El precio; la renta\n- «=1+1»"
     expired.save()
+    Subject.objects.filter(pk=expired.subject_id).update(
+        semester="first", code="65011027", language="es", hours=18,
+        exam_on="2027-01-20", questions="¿Pide mucho?\nLo justo.\n\n¿Y fácil?\nSí.",
+        pecs_content="=Teoría\n\ny práctica",
+    )  # fmt: skip
     make_degree(degree.university, "Derecho")
     make_university(acronym="DOS", status=University.Status.COMING_SOON)
 
@@ -327,6 +333,23 @@ def test_import_reads_the_vat_of_a_subject(cell, vat):
     head = HEAD.replace("asignatura;", "asignatura;iva;")
     import_text(head + MICRO.replace("192,00;", f"{cell};192,00;"))
     assert Subject.objects.get().vat == vat
+
+
+@pytest.mark.parametrize("cell", ["2027-01-20", "20/1/2027", "2027-01-20 00:00:00"])
+def test_import_reads_the_day_of_an_exam(cell):
+    head = HEAD.replace("asignatura;", "asignatura;examen;codigo;")
+    import_text(head + MICRO.replace("192,00;", f"{cell}; ab-1 ;192,00;"))
+    subject = Subject.objects.get()
+    assert (f"{subject.exam_on}", subject.code) == ("2027-01-20", "AB-1")
+
+
+@pytest.mark.parametrize(
+    "cell", ["2027-13-01", "31/02/2027", "enero", "20/01/27", "2027-01-20 10:00"]
+)
+def test_import_refuses_what_is_no_day(cell):
+    head = HEAD.replace("asignatura;", "asignatura;examen;")
+    [error] = errors_of(head + MICRO.replace("192,00;", f"{cell};192,00;"))
+    assert "fecha" in error
 
 
 def test_import_refuses_an_unknown_vat():

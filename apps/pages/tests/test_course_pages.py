@@ -1,19 +1,26 @@
 """The pages of subjects, degrees and universities below /asignaturas."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.test import Client
+from django.utils import timezone
+from django.utils.formats import date_format
 
 from apps.catalogue.models import Lesson, Subject, University
+from apps.core.dates import today
 from apps.pages.course_pages import PAGE_SIZE
-from apps.pages.models import TeamMember
+from apps.pages.models import LessonSample, Opinion, TeamMember
 from apps.pages.tests.test_pages import visible_text
 from apps.pages.tests.test_site_files import things
+from apps.students.services import find_or_create_student
 from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
+DAY = r"j \d\e F \d\e Y"
 
 
 def text_of(client: Client, path: str) -> str:
@@ -50,7 +57,6 @@ def test_page_of_a_subject_is_complete_without_javascript(client, subject):
     assert "PEC 0 Caducada" in text
     # 5 % off for paying at once.
     assert "Pagando de una vez 182,40 €" in text
-    assert "Resolvemos contigo cada PEC de Microeconomía" in text
     assert "Lucía Martín" in text
     assert "Hugo Sanz" not in text
     assert "hoy 64,00 €, y después 64,00 € cada 20 días" in text
@@ -64,7 +70,111 @@ def test_texts_of_the_owner_replace_the_default_texts(client, subject):
     html = client.get(subject.page_path).content.decode()
     assert "<p>Oferta y &lt;demanda&gt;.</p>\n\n<p>Elasticidad.</p>" in html
     assert "<p>Tres problemas y un tema.</p>" in html
-    assert "Resolvemos contigo" not in html
+
+
+def test_subject_says_its_facts_and_nothing_of_what_is_empty(client, subject):
+    text = text_of(client, subject.page_path)
+    for absent in ("Temario", "Qué cubre el examen", "Quién la prepara", "Código", "Pruébala"):
+        assert absent not in text
+    subject.code, subject.language, subject.hours = " 65011027 ", "es", 18
+    subject.semester = Subject.Semester.FIRST
+    subject.exam_on = today() + timedelta(days=40)
+    subject.resit_on = today() - timedelta(days=1)
+    subject.questions = "¿Pide mucho?\nLo justo.\n\n¿Sin respuesta?"
+    subject.save()
+    lesson = subject.lessons.get(title="PEC 1")
+    lesson.syllabus = "Unidad 1. Oferta\n- El precio\n- <b>La renta</b>\nUnidad 2. Demanda"
+    lesson.save()
+
+    html = client.get(subject.page_path).content.decode()
+    text = visible_text(html)
+    assert "Código 65011027" in text
+    assert "18 horas de estudio" in text
+    assert f"Examen: {date_format(subject.exam_on, DAY)}" in text
+    assert "Recuperación" not in text
+    assert "Unidad 1. Oferta El precio &lt;b&gt;La renta&lt;/b&gt; Unidad 2. Demanda" in text
+    assert "¿Pide mucho?" in text
+    assert "¿Sin respuesta?" not in text
+    course = things(client, subject.page_path)["Course"]
+    assert course["courseCode"] == "65011027"
+    assert course["hasCourseInstance"]["courseWorkload"] == "PT18H"
+    assert course["hasPart"][0]["teaches"] == ["Unidad 1. Oferta", "Unidad 2. Demanda"]
+
+
+def test_own_teacher_takes_the_place_of_those_of_the_degree(client, subject):
+    of_degree = TeamMember.objects.create(name="Hugo Sanz", degree="Derecho")
+    of_degree.degrees.add(subject.degree)
+    own = TeamMember.objects.create(name="Lucía Martín", degree="Economía", biography="Doctora.")
+    own.subjects.add(subject)
+    text = text_of(client, subject.page_path)
+    assert "Lucía Martín" in text
+    assert "Hugo Sanz" not in text
+    instance = things(client, subject.page_path)["Course"]["hasCourseInstance"]
+    assert [person["name"] for person in instance["instructor"]] == ["Lucía Martín"]
+
+
+def test_page_of_a_teacher_says_who_they_are_and_what_they_teach(client, subject):
+    row = TeamMember.objects.create(
+        name="Lucía Martín", degree="Economía", biography="Es <doctora>.\n\nY enseña."
+    )
+    row.subjects.add(subject, make_subject("Borrador", degree=subject.degree, active=False))
+    row.degrees.add(subject.degree)
+    student = find_or_create_student(email="ana@example.com", phone="+34600111111", first_name="A")
+    Opinion.objects.create(
+        student=student, subject=subject, status="published", rating=5, text="Muy clara.",
+        shown_name="Ana", answered_at=timezone.now(),
+    )  # fmt: skip
+    text = text_of(client, row.page_path)
+    assert row.page_path == f"/profesores/lucia-martin-{row.pk}"
+    assert "Es &lt;doctora&gt;." in text
+    assert "Microeconomía" in text
+    assert "Borrador" not in text
+    assert "Muy clara." in text
+    assert things(client, row.page_path)["Person"]["name"] == "Lucía Martín"
+    assert row.page_path in client.get("/nosotros").content.decode()
+    assert row.page_path in client.get("/sitemap-paginas.xml").content.decode()
+    old = f"/profesores/otra-{row.pk}"
+    assert client.get(old)["Location"] == row.page_path
+    assert client.get("/profesores/nadie-999999").status_code == 404
+    assert client.get("/profesores/nadie").status_code == 404
+
+
+def test_sample_of_a_lesson_is_on_the_page_of_its_subject(client, subject):
+    lesson = subject.lessons.get(title="PEC 1")
+    block = "¿{}?\n- No\n+ Sí\n= Porque {}."
+    test = "\n\n".join(block.format(word, word) for word in ("uno", "dos", "tres"))
+    row = LessonSample(lesson=lesson, first_page="Enunciado.\n\n1. <Paso>", test=test)
+    row.full_clean()
+    row.save()
+    text = text_of(client, subject.page_path)
+    assert "Pruébala: PEC 1" in text
+    assert "1. &lt;Paso&gt;" in text
+    assert "¿dos? No Sí Ver la respuesta Sí Porque dos." in text
+    assert "vimeo" not in text.lower()
+    row.video_url = "https://vimeo.com/123"
+    row.save()
+    html = client.get(subject.page_path).content.decode()
+    assert "https://player.vimeo.com" not in html
+    assert "puede guardar cookies" in html
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "¿Una sola?\n+ Sí\n- No",
+        "¿Sin buena?\n- Sí\n- No\n\n" * 3,
+        "¿Dos buenas?\n+ Sí\n+ No\n\n" * 3,
+        "¿Una respuesta?\n+ Sí\n\n" * 3,
+        "+ Sin pregunta\n- No\n\n" * 3,
+        "¿Con otra línea?\n+ Sí\n- No\notra cosa\n\n" * 3,
+        "=\n\n=\n\n=",
+    ],
+)
+def test_sample_whose_test_cannot_be_read_is_refused_with_how_to_write_it(subject, test):
+    row = LessonSample(lesson=subject.lessons.first(), first_page="Página", test=test)
+    with pytest.raises(ValidationError) as refusal:
+        row.full_clean()
+    assert "«+» la buena" in str(refusal.value)
 
 
 def test_structured_data_has_the_course_with_its_offers_and_its_path(client, subject):

@@ -166,6 +166,7 @@ def test_browsers_may_fetch_kept_pages_before_a_link_is_followed(client):
     assert set(rules["prefetch"][0]["where"]["href_matches"]) == {
         "/", "/compra", "/buscar", "/asignaturas", "/asignaturas/:university",
         "/asignaturas/:university/grados/:degree", "/asignaturas/:university/:subject",
+        "/profesores/:teacher",
         "/servicios", "/nosotros", "/precios", "/contenido-asignatura",
         "/terminos", "/privacidad", "/cookies", "/aviso-legal", "/accesibilidad",
     }  # fmt: skip

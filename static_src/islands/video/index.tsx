@@ -1,5 +1,5 @@
 /**
- * The video of the home page: poster, loading, then loaded or error. For privacy, nothing is
+ * A video of the home page or of a sample lesson: poster, loading, then loaded or error. For privacy, nothing is
  * requested from the video's host before the click that loads this island.
  */
 import { isReady, playerUrl, READY_WITHIN_MS, VIDEO_HOST } from "./player";
@@ -9,7 +9,7 @@ export default function play(element: HTMLElement): void {
   if (!poster) return;
   const frame = document.createElement("iframe");
   frame.className = "video__frame";
-  frame.title = "Vídeo de presentación";
+  frame.title = poster.dataset.title ?? "Vídeo de presentación";
   frame.allow = "autoplay; fullscreen; picture-in-picture";
   frame.setAttribute("sandbox", "allow-scripts allow-same-origin allow-presentation");
   frame.src = playerUrl(poster.href);
