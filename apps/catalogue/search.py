@@ -1,7 +1,8 @@
 """Search over the whole catalogue: subjects, degrees and universities, with mistyped words.
 
-Each word of a search must occur in the subject's name, or in that of its degree or university.
-Accents and capitals do not count. If nothing is found, words that the catalogue does not have are
+A lesson, a semester and a code are understood (`apps/catalogue/search_words.py`). Each other word
+of a search must occur in the subject's name, or in that of its degree or university. Accents and
+capitals do not count. If nothing is found, words that the catalogue does not have are
 replaced by its nearest ones. `apps/catalogue/lookups.py` finds words in the names of subjects; the
 names of degrees and universities are compared in memory.
 """
@@ -16,15 +17,10 @@ from rapidfuzz.distance import OSA
 
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.catalogue.reads import shown_universities
+from apps.catalogue.search_words import Part, number_in_name, understand
 from apps.catalogue.text import search_form, searched_from_sorted
 from apps.core.render_memory import remembered
 
-LONGEST_SEARCH = 100
-MOST_WORDS = 8
-# Words that say nothing about the subject; searched for only if there are no others.
-FILLERS = frozenset(
-    ("a", "al", "de", "del", "e", "el", "en", "la", "las", "los", "o", "para", "por", "y")
-)
 # The most mistakes that a word of at least so many letters may have.
 _MISTAKES = ((8, 2), (4, 1))
 MOST_DEGREES, MOST_ANNOUNCED = 12, 3
@@ -35,7 +31,7 @@ SUGGESTED_UNIVERSITIES, SUGGESTED_DEGREES, SUGGESTED_SUBJECTS = 2, 3, 6
 class Found:
     """The subjects of a search. `corrected` is the text that was searched for instead, or "".
 
-    `announced` are universities that open later.
+    `announced` are universities that open later, `understood` what was understood beside names.
     """
 
     subjects: SubjectQuerySet
@@ -43,6 +39,7 @@ class Found:
     universities: list[University]
     announced: list[University] = field(default_factory=list)
     corrected: str = ""
+    understood: list[Part] = field(default_factory=list)
 
 
 class _Place(NamedTuple):
@@ -53,22 +50,32 @@ class _Place(NamedTuple):
     names: str
 
     def has(self, word: str) -> bool:
-        return f" {word}" in self.names
+        """Whether a word of the names begins with this one, or is it if it is a number."""
+        is_number = number_in_name(word) is not None
+        return f" {word} " in f"{self.names} " if is_number else f" {word}" in self.names
 
 
-def search_catalogue(text: str) -> Found:
+def search_catalogue(text: str, *, corrects: bool = True) -> Found:
     """Return what matches all words of the text, which may be empty: then nothing is found."""
-    words = _words(text)
-    if not words:
+    asked = understand(text, is_name=lambda word: _is_known(word, _known_words()))
+    words = asked.words
+    if not words and not asked.parts:
         return Found(Subject.objects.none(), [], [])
     universities, degrees = _places()
-    found = _matching(words, universities, degrees)
+
+    def found_with(words: list[str]) -> Found:
+        found = _matching(words, universities, degrees)
+        return replace(
+            found, subjects=found.subjects.filter(asked.subjects), understood=asked.parts
+        )
+
+    found = found_with(words)
     if found.announced or found.degrees or found.universities or found.subjects.exists():
         return found
-    corrected = _corrected(words)
+    corrected = _corrected(words) if corrects else words
     if corrected == words:
         return found
-    return replace(_matching(corrected, universities, degrees), corrected=" ".join(corrected))
+    return replace(found_with(corrected), corrected=" ".join(corrected))
 
 
 def suggest(text: str) -> list[dict[str, str]]:
@@ -108,11 +115,6 @@ def _search_path(text: str) -> str:
     return f"/buscar?{urlencode({'q': text})}"
 
 
-def _words(text: str) -> list[str]:
-    words = list(dict.fromkeys(search_form(text[:LONGEST_SEARCH]).split()))[:MOST_WORDS]
-    return [word for word in words if word not in FILLERS] or words
-
-
 @remembered
 def _places() -> tuple[dict[int, _Place], list[_Place]]:
     """The open universities by id, and their degrees with subjects, all by name."""
@@ -140,7 +142,7 @@ def _matching(words: list[str], universities: dict[int, _Place], degrees: list[_
     for word in words:
         of_degrees = [place.pk for place in degrees if place.has(word)]
         of_universities = [place.pk for place in universities.values() if place.has(word)]
-        matches = Q(name_search__includes=word)
+        matches = number_in_name(word) or Q(name_search__includes=word)
         if of_degrees:
             matches |= Q(degree__in=of_degrees)
         if of_universities:
@@ -153,7 +155,9 @@ def _matching(words: list[str], universities: dict[int, _Place], degrees: list[_
         and all(place.has(word) or universities[place.university_id].has(word) for word in words)
     ]
     found_universities = [
-        place.pk for place in universities.values() if all(place.has(word) for word in words)
+        place.pk
+        for place in universities.values()
+        if words and all(place.has(word) for word in words)
     ]
     return Found(
         subjects,
@@ -169,6 +173,7 @@ def _announced(words: list[str]) -> list[University]:
         row
         for row in shown_universities()
         if row.coming_soon
+        and words
         and (
             search_form(row.acronym) in words
             or all(f" {word}" in _names(row.name_sort, row.acronym) for word in words)

@@ -16,7 +16,9 @@ from apps.catalogue import reads
 from apps.catalogue.addresses import ROOT, id_in
 from apps.catalogue.lesson_kinds import LessonKind
 from apps.catalogue.models import Degree, Lesson, Subject, SubjectQuerySet, University
-from apps.catalogue.search import LONGEST_SEARCH, search_catalogue
+from apps.catalogue.search import search_catalogue
+from apps.catalogue.search_words import LONGEST_SEARCH
+from apps.catalogue.text import search_form
 from apps.core.dates import today
 from apps.core.page_cache.policy import public_page
 from apps.pages import structured_data
@@ -34,6 +36,7 @@ from apps.pricing.reads import campaigns_today, current_terms, pricing_data
 PAGE_SIZE = 24
 OPINIONS_SHOWN = 12
 SUBJECTS_OF_TEACHER = 48
+MOST_TEACHERS = 200
 GONE = 410
 # Value of `orden` in the address, its label, and the sort keys of the subjects.
 ORDERS = {
@@ -317,15 +320,30 @@ def order_links(current: str, url: Callable[[str], str]) -> list[dict[str, Any]]
     ]
 
 
+def _searched(text: str) -> dict[str, str]:
+    return {"q": text} if text else {}
+
+
+def teachers_named(text: str) -> list[TeamMember]:
+    """The teachers whose names have a word that begins like each word of the text."""
+    words = search_form(text).split()
+    return [
+        teacher
+        for teacher in shown_teachers()[:MOST_TEACHERS]
+        if words and all(f" {word}" in f" {search_form(teacher.name)}" for word in words)
+    ]
+
+
 @public_page("q", "orden", "pagina")
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
     """What a search finds in the whole catalogue. If nothing, the form to request a subject."""
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    found = search_catalogue(text)
+    teachers = teachers_named(text)
+    found = search_catalogue(text, corrects=not teachers)
     order = order_of(request.GET)
     page, shown = subjects_in_order(found.subjects, order, request.GET.get("pagina"))
-    own = {"q": text} if text else {}
+    own = _searched(text)
     academy = academy_props()
 
     def url(order: str, number: int) -> str:
@@ -338,6 +356,11 @@ def search_page(request: HttpRequest) -> HttpResponse:
         {
             "text": text,
             "found": found,
+            "teachers": teachers,
+            "understood": [
+                (part.label, f"{request.path}{page_query(MOST_POPULAR, 1, **_searched(part.rest))}")
+                for part in found.understood
+            ],
             "announced": [
                 {"academy": academy, "university": university.name}
                 for university in found.announced

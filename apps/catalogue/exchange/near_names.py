@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from apps.catalogue.search import FILLERS
+from apps.catalogue.search_words import FILLERS
 from apps.catalogue.text import search_form
 
 # The most mistakes in a name of at least so many letters.

@@ -137,3 +137,59 @@ def test_search_finds_the_same_names_as_a_plain_substring_match(search):
     ]
 
     assert Subject.objects.name_contains(search).count() == len(expected)
+
+
+@pytest.fixture
+def numbered():
+    """Numbered subjects with codes and semesters; of the second only the exam is on sale."""
+    degree = make_degree(make_university("Universidad Abierta del Faro", acronym="UAF"))
+    first = make_subject("Estadística I", degree=degree, code="62011037", semester="first")
+    second = make_subject("Estadística II", degree=degree, lessons=1, semester="second")
+    make_subject("Introducción a la estadística", degree=degree, semester="whole_year")
+    make_subject("Derecho 1: parte general", degree=degree)
+    second.lessons.update(title="Examen", kind="exam")
+    return first
+
+
+@pytest.mark.parametrize(
+    ("typed", "found", "understood"),
+    [
+        ("estadistica 1", {"Estadística I"}, []),
+        ("Estadística i", {"Estadística I"}, []),
+        ("estadistica 2", {"Estadística II"}, []),
+        ("derecho I", {"Derecho 1: parte general"}, []),
+        ("pec 1 estadística I", {"Estadística I"}, ["PEC 1"]),
+        ("estadistica pec1", {"Estadística I", "Introducción a la estadística"}, ["PEC 1"]),
+        ("estadistica PEC-2", {"Estadística I", "Introducción a la estadística"}, ["PEC 2"]),
+        ("pec 9", set(), ["PEC 9"]),
+        ("examen", {"Estadística II"}, ["Examen"]),
+        ("primer semestre", {"Estadística I"}, ["Primer semestre"]),
+        ("estadistica 2.º cuatrimestre", {"Estadística II"}, ["Segundo semestre"]),
+        ("semestre 2", {"Estadística II"}, ["Segundo semestre"]),
+        ("estadistica anual", {"Introducción a la estadística"}, ["Anual"]),
+        ("62011037", {"Estadística I"}, ["Código 62011037"]),
+        ("62011038", set(), []),
+        (
+            "pec 1 de estadistica del primer semestre",
+            {"Estadística I"},
+            ["PEC 1", "Primer semestre"],
+        ),
+    ],
+)
+@pytest.mark.usefixtures("numbered")
+def test_lessons_semesters_codes_and_numbers_are_understood(typed, found, understood):
+    assert names(typed) == found
+    assert [part.label for part in search_catalogue(typed).understood] == understood
+
+
+@pytest.mark.usefixtures("numbered")
+def test_page_says_what_it_understood_and_leaves_each_part_out(client):
+    page = client.get("/buscar?q=pec+1+estadistica+primer+semestre").content.decode()
+    assert 'href="/buscar?q=estadistica+primer+semestre"' in page
+    assert 'href="/buscar?q=pec+1+estadistica"' in page
+    assert 'href="/buscar"' in client.get("/buscar?q=pec+1").content.decode()
+
+
+def test_word_of_a_name_is_no_exam(numbered):
+    make_subject("Examen neurológico", degree=numbered.degree)
+    assert names("examen") == {"Examen neurológico"}

@@ -265,3 +265,14 @@ def test_lists_are_paged_and_sorted(client):
         assert by_price.index(last.name) < by_price.index("Tema 00")
         assert f'<link rel="canonical" href="{settings.SITE_URL}{path}">' in by_price
         assert client.get(f"{path}?orden=&pagina=cien").status_code == 200
+
+
+def test_search_finds_teachers_by_their_names(client, subject):
+    row = TeamMember.objects.create(name="Álvaro Benítez", degree="Economía")
+    row.subjects.add(subject)
+    for typed in ("benitez", "alvaro ben", "BENÍTEZ álvaro"):
+        page = client.get("/buscar", {"q": typed}).content.decode()
+        assert row.page_path in page, typed
+        assert "No se encontraron" not in page
+    assert row.page_path not in client.get("/buscar", {"q": "itez"}).content.decode()
+    assert row.page_path not in client.get("/buscar").content.decode()

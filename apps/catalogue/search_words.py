@@ -1,0 +1,121 @@
+"""What the words of a search say beside names: a lesson, a semester, a code, a number.
+
+"pec 1" is the lesson, "2.º semestre" the half of the year, "65011027" the code of a subject at its
+university. What is left are words of names, in which "1" is also "I".
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.db.models import Exists, OuterRef, Q
+
+from apps.catalogue.lesson_kinds import LessonKind
+from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.text import search_form
+
+LONGEST_SEARCH = 100
+MOST_WORDS = 8
+# Words that say nothing about the subject; searched for only if there are no others.
+FILLERS = frozenset(
+    ("a", "al", "de", "del", "e", "el", "en", "la", "las", "los", "o", "para", "por", "y")
+)
+Semester = Subject.Semester
+_ORDINALS = {
+    **dict.fromkeys(("1", "1.º", "1º", "1.", "1er", "1.er", "primer", "primero"), Semester.FIRST),
+    **dict.fromkeys(("2", "2.º", "2º", "2.", "2do", "segundo"), Semester.SECOND),
+}
+_HALVES = ("semestre", "cuatrimestre")
+# The first word of a lesson's title, as typed, and as titles have it.
+_LESSONS = {"pec": "PEC", "pecs": "PEC", "pr": "PR", "practica": "PR"}
+_NUMBER = re.compile(r"[1-9]\d?")
+_TOGETHER = re.compile(r"(pec|pr)-?([1-9]\d?)")
+# A code has digits, and more signs than the number of a lesson or of a year.
+_CODE = re.compile(r"(?=.*\d)[a-z0-9.-]{4,20}")
+ROMAN = {"1": "i", "2": "ii", "3": "iii", "4": "iv", "5": "v", "6": "vi", "7": "vii", "8": "viii"}
+_ARABIC = {roman: arabic for arabic, roman in ROMAN.items()}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that was understood: its name for visitors, and the search without it."""
+
+    label: str
+    rest: str
+
+
+@dataclass
+class Asked:
+    """A search that was taken apart. `subjects` is the condition of what is no name."""
+
+    words: list[str] = field(default_factory=list)
+    subjects: Q = field(default_factory=Q)
+    parts: list[Part] = field(default_factory=list)
+
+
+def understand(text: str, *, is_name: Callable[[str], bool]) -> Asked:
+    """Take a search apart. `is_name` says whether a word is part of a name in the catalogue."""
+    typed = text[:LONGEST_SEARCH].split()
+    forms = [search_form(word) for word in typed]
+    asked = Asked()
+    used: set[int] = set()
+
+    def take(label: str, condition: Q, *places: int) -> None:
+        asked.subjects &= condition
+        rest = " ".join(word for place, word in enumerate(typed) if place not in places)
+        asked.parts.append(Part(label, rest))
+        used.update(places)
+
+    for place, form in enumerate(forms):
+        if place in used:
+            continue
+        following = forms[place + 1] if place + 1 < len(forms) else ""
+        together = _TOGETHER.fullmatch(form)
+        if together:
+            title = f"{_LESSONS[together[1]]} {together[2]}"
+            take(title, _has_lesson(Q(title__iexact=title)), place)
+        elif form in _LESSONS and _NUMBER.fullmatch(following):
+            title = f"{_LESSONS[form]} {following}"
+            take(title, _has_lesson(Q(title__iexact=title)), place, place + 1)
+        elif form == "examen" and not is_name(form):
+            take("Examen", _has_lesson(Q(kind=LessonKind.EXAM)), place)
+        elif following in _HALVES and form in _ORDINALS:
+            _take_semester(take, _ORDINALS[form], place, place + 1)
+        elif form in _HALVES and following in _ORDINALS:
+            _take_semester(take, _ORDINALS[following], place, place + 1)
+        elif form == "anual" and not is_name(form):
+            _take_semester(take, Semester.WHOLE_YEAR, place)
+        elif _is_code(form):
+            take(f"Código {form.upper()}", Q(code=form.upper()), place)
+    left = [form for place, form in enumerate(forms) if place not in used]
+    words = list(dict.fromkeys(" ".join(left).split()))[:MOST_WORDS]
+    asked.words = [word for word in words if word not in FILLERS]
+    if not asked.words and not asked.parts:
+        asked.words = words
+    return asked
+
+
+def _is_code(form: str) -> bool:
+    with_code = Subject.objects.findable().filter(code=form.upper())
+    return _CODE.fullmatch(form) is not None and with_code.exists()
+
+
+def _take_semester(take: Callable[..., None], semester: Subject.Semester, *places: int) -> None:
+    take(str(semester.label), Q(semester=semester), *places)
+
+
+def _has_lesson(condition: Q) -> Q:
+    active = Lesson.objects.filter(subject=OuterRef("pk"), status=Lesson.Status.ACTIVE)
+    return Q(Exists(active.filter(condition)))
+
+
+def number_in_name(word: str) -> Q | None:
+    """The condition of a name with this number, "1" or "I", as a word; None for other words."""
+    arabic = _ARABIC.get(word, word)
+    if arabic not in ROMAN:
+        return None
+    found = Q()
+    for number in (arabic, ROMAN[arabic]):
+        found |= Q(name_search__endswith=f" {number}") | Q(name_search__contains=f" {number} ")
+        found |= Q(name_search__contains=f" {number}:")
+    return found
