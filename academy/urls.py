@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("apps.classroom.urls")),
     path("", include("apps.payments.urls")),
     path("", include("apps.leads.withdrawal.urls")),
+    path("", include("apps.leads.announced.urls")),
     path("", include("apps.invoices.page_urls")),
     path("", include("apps.pages.urls")),
     # Last: with DEBUG too, an unknown address gets the page that visitors get.

@@ -85,6 +85,7 @@ ENTRIES = (
     _list("Contactos", "Presupuestos", "leads.quote", "Solicitudes"),
     _list("Contactos", "Asignaturas pedidas", "leads.requestedsubject", "Solicitudes"),
     _list("Contactos", "Plantillas de respuesta", "leads.answertemplate", "Solicitudes"),
+    _list("Contactos", "Avisos de universidades", "leads.universitynotice", "Solicitudes"),
     _list("Contactos", "Desistimientos", "leads.withdrawal"),
     _list("Catálogo", "Asignaturas", "catalogue.subject", "Asignaturas"),
     _list("Catálogo", "Lecciones", "catalogue.lesson", "Asignaturas"),

@@ -31,7 +31,7 @@ SECTIONS = (
 )
 MODELS = (
     "Order", "Payment", "Refund", "Dispute", "Instalment", "PromoUse", "OrderLine", "OrderEvent",
-    "Lead", "Quote", "RequestedSubject", "Withdrawal",
+    "Lead", "Quote", "RequestedSubject", "UniversityNotice", "Withdrawal",
     "Student", "Consent", "SignIn", "ErasureRequest",
     "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",
     "University", "Degree", "Subject", "Lesson", "PriceChange",

@@ -204,3 +204,30 @@ preview_mail(
         }
     },
 )
+
+UNIVERSITY = "Universidad en Línea del Duero"
+preview_mail(
+    "university_confirm",
+    title="confirmar un aviso de universidad",
+    when="Cuando alguien pide que le avisemos de una universidad, para que lo confirme",
+    to=VISITOR,
+    samples=lambda: {
+        "Ejemplo": {
+            "university": UNIVERSITY,
+            "confirm_url": absolute_url(f"{reverse('avisame-confirmar')}?aviso=ejemplo"),
+        }
+    },
+)
+preview_mail(
+    "university_open",
+    title="universidad abierta",
+    when="Cuando se publica la primera asignatura, a quien lo pidió y lo confirmó",
+    to=VISITOR,
+    samples=lambda: {
+        "Ejemplo": {
+            "university": UNIVERSITY,
+            "university_url": absolute_url("/asignaturas/ueld-3"),
+            "unsubscribe_url": absolute_url(f"{reverse('avisame-baja')}?aviso=ejemplo"),
+        }
+    },
+)

@@ -4,6 +4,9 @@
 - `quote` {"quote_id"}: to the visitor, with all lines of the quote and the link to buy it
 - `discount_code` {"lead_id"}: to the visitor, with the personal code
 - `subject_published` {"requested_id"}: to everyone who requested a subject, once it exists
+- `university_confirm` {"notice_id"}: to who wants to be told of a university, with the link that
+  confirms it
+- `university_open` {"notice_id"}: to the same, once it is open
 - `lead_answer` {"lead_entry_id"}: to the visitor, with what staff have written
 - `lead_assigned` {"lead_id", "by"}: to the member of staff who has to answer
 
@@ -20,9 +23,10 @@ from django.urls import reverse
 from apps.catalogue.reads import catalogue_vat_note
 from apps.catalogue.vat import vat_note
 from apps.core.mail.recipient_limits import Origin
-from apps.core.mail.registry import absolute_url, register_mail
+from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.leads.announced.notices import link
 from apps.leads.fields import LINES, OF_REQUEST
-from apps.leads.models import Lead, LeadEntry, Quote, RequestedSubject
+from apps.leads.models import Lead, LeadEntry, Quote, RequestedSubject, UniversityNotice
 from apps.leads.quote_links import link_path
 from apps.pricing.payment_type import PaymentType
 
@@ -41,6 +45,15 @@ def register() -> None:
         "La asignatura que pediste ya está",
         _subject_published,
         origin=Origin.EVENT,
+    )
+    register_mail(
+        "university_confirm",
+        "Confirma tu aviso de {{ university }}",
+        _university_confirm,
+        origin=Origin.FORM,
+    )
+    register_mail(
+        "university_open", "{{ university }} ya está abierta", _university_open, origin=Origin.EVENT
     )
     register_mail("lead_answer", "{{ subject }}", _lead_answer, origin=Origin.STAFF)
     register_mail(
@@ -76,6 +89,32 @@ def _lead_assigned(ids: dict[str, Any]) -> dict[str, Any]:
         "message": lead.message,
         "admin_url": absolute_url(reverse("admin:leads_lead_change", args=[lead.pk])),
     }
+
+
+def _university_confirm(ids: dict[str, Any]) -> dict[str, Any]:
+    row = _notice(ids)
+    if row.confirmed_at is not None:
+        raise NoLongerDue
+    url = SecretUrl(link(row, "avisame-confirmar"))
+    return {"university": row.university.name, "confirm_url": url}
+
+
+def _university_open(ids: dict[str, Any]) -> dict[str, Any]:
+    row = _notice(ids)
+    return {
+        "university": row.university.name,
+        "university_url": absolute_url(row.university.page_path),
+        "unsubscribe_url": SecretUrl(link(row, "avisame-baja")),
+    }
+
+
+def _notice(ids: dict[str, Any]) -> UniversityNotice:
+    """The row; without it the mail is not due any more, because its owner has unsubscribed."""
+    rows = UniversityNotice.objects.select_related("university")
+    row = rows.filter(pk=ids["notice_id"]).first()
+    if row is None:
+        raise NoLongerDue
+    return row
 
 
 def _facts(lead: Lead) -> list[tuple[str, str]]:

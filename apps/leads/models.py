@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.catalogue.models import Degree, Subject
 from apps.core.models import LegalText
+from apps.leads.announced.models import UniversityNotice as UniversityNotice
 from apps.leads.withdrawal.models import Withdrawal
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType

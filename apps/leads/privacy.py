@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from apps.core.identity import email_identity
 from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import (
     MOST_ROWS,
@@ -18,8 +19,16 @@ from apps.core.privacy import (
     register_retention,
 )
 from apps.leads import attachments
+from apps.leads.announced.notices import TOLD_KEPT, UNCONFIRMED_KEPT
 from apps.leads.fields import OF_LEAD, OF_REQUEST
-from apps.leads.models import Attachment, Lead, LeadEntry, Quote, RequestedSubject
+from apps.leads.models import (
+    Attachment,
+    Lead,
+    LeadEntry,
+    Quote,
+    RequestedSubject,
+    UniversityNotice,
+)
 from apps.leads.withdrawal import privacy as _withdrawals  # noqa: F401  (registers its rules)
 from apps.pricing.models import PromoCode
 
@@ -172,3 +181,47 @@ register_retention(
     _purge_unanswered,
 )
 register_retention("Solicitudes de más de 12 meses", _purge_leads)
+
+
+def _notices(email: str) -> QuerySet[UniversityNotice]:
+    return UniversityNotice.objects.filter(email_identity=email_identity(email))
+
+
+def _export_notices(email: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "universidad": row.university.name,
+            "correo": row.email,
+            "pedido": row.asked_at.isoformat(),
+            "confirmado": row.confirmed_at.isoformat() if row.confirmed_at else None,
+        }
+        for row in _notices(email).select_related("university").order_by("pk")[:MOST_ROWS]
+    ]
+
+
+def _preview_notices(email: str) -> list[str]:
+    count = _notices(email).count()
+    return [
+        f"Se borra: {text}."
+        for text in counted(count, "aviso de una universidad", "avisos de universidades")
+    ]
+
+
+def _erase_notices(email: str) -> None:
+    ids = list(_notices(email).values_list("pk", flat=True))
+    delete_mails_about("notice_id", ids)
+    UniversityNotice.objects.filter(pk__in=ids).delete()
+
+
+def _purge_notices(now: datetime) -> int:
+    unconfirmed = Q(confirmed_at=None, asked_at__lt=now - UNCONFIRMED_KEPT)
+    deleted, _ = UniversityNotice.objects.filter(
+        unconfirmed | Q(told_at__lt=now - TOLD_KEPT)
+    ).delete()
+    return deleted
+
+
+register_personal_data(
+    PersonalData("avisos_de_universidades", _export_notices, _preview_notices, _erase_notices)
+)
+register_retention("Avisos de universidades sin confirmar o ya dados", _purge_notices)

@@ -362,7 +362,11 @@ def search_page(request: HttpRequest) -> HttpResponse:
                 for part in found.understood
             ],
             "announced": [
-                {"academy": academy, "university": university.name}
+                {
+                    "pk": university.pk,
+                    "university": university.name,
+                    "request": {"academy": academy, "university": university.name},
+                }
                 for university in found.announced
             ],
             "page": page,

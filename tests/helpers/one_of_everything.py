@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.utils import timezone
 
-from apps.catalogue.models import PriceBatch
+from apps.catalogue.models import PriceBatch, University
 from apps.classroom.models import (
     AccessChange,
     Account,
@@ -36,6 +36,7 @@ from apps.leads.models import (
     RequestedSubject,
     StaffDegree,
     SubjectRequest,
+    UniversityNotice,
     Withdrawal,
 )
 from apps.orders.models import (
@@ -169,6 +170,10 @@ def make_one_of_everything():
     Withdrawal.objects.create(
         name="Ana", email=order.email, email_identity=order.email, contract_key=f"{order.pk}",
         order_number=f"{order.pk}", order=order, status="declined",
+    )  # fmt: skip
+    UniversityNotice.objects.create(
+        university=University.objects.get(pk=subject.university_id),
+        email=f"avisa{n}@example.com", email_identity=f"avisa{n}@example.com",
     )  # fmt: skip
     SiteSettings.current()
     pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")

@@ -19,7 +19,7 @@ from apps.leads.tests import payloads
 from apps.orders.models import Order
 from apps.pricing.models import PromoCode
 from tests.contract.test_api import PATHS
-from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.factories import checkout_body, make_subject, make_university, whole
 from tests.helpers.parallel import in_parallel
 from tools.dev.processes import ROOT
 
@@ -61,6 +61,7 @@ def documented():
 def test_every_table_that_strangers_fill_is_documented_with_its_bound(settings, sandbox):
     settings.STUDENT_LOGIN = True
     subject = make_subject()
+    later = make_university(status="coming_soon")
     stranger = Client()
     bodies = {
         "/api/send-budget-email": payloads.budget(subject),
@@ -85,6 +86,7 @@ def test_every_table_that_strangers_fill_is_documented_with_its_bound(settings, 
         "/admin/login/": {"username": "carla", "password": "x"},
         "/admin/clave-olvidada": {"email": "bruno@example.com"},
         "/avisos/baja": {"token": "x"},
+        f"/avisame?universidad={later.pk}": {"email": "bruno@example.com"},
         "/opinion": {"token": "x"},
     }.items():
         assert stranger.post(path, body).status_code < 500, path

@@ -47,6 +47,7 @@ PAGES = [
     "/avisos-de-correo", "/csp-report", "/monitor", "/metrics",
     "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace", "/aula/confirmar",
     "/aula/acceso", "/admin/login/", "/desistimiento", "/factura",
+    "/avisame", "/avisame/confirmar", "/avisame/baja",
     "/factura/codigo.pdf", "/admin/clave-olvidada", "/admin/nueva-clave", "/nothing",
 ]  # fmt: skip
 API = [*PATHS, "/api/schema", "/api/docs", "/api/nothing"]

@@ -16,7 +16,7 @@ from apps.core.mail.registry import registered_mails, render_mail, student_of
 from apps.core.mail.samples import STAFF, mail_preview
 from apps.core.models import Mail
 from apps.invoices.models import Invoice
-from apps.leads.models import Lead, Quote, RequestedSubject, Withdrawal
+from apps.leads.models import Lead, Quote, RequestedSubject, UniversityNotice, Withdrawal
 from apps.leads.services import receive_contact, request_free_subject
 from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.models import Gift, Instalment, Order, OrderLine, Payment, Refund
@@ -223,6 +223,8 @@ ORIGINS = {
     "staff_password_guessed": Origin.STAFF,
     "staff_password_link": Origin.STAFF_LINK,
     "subject_published": Origin.EVENT,
+    "university_confirm": Origin.FORM,
+    "university_open": Origin.EVENT,
     "transfer_details": Origin.FORM,
     "transfer_reminder": Origin.EVENT,
     "withdrawal_acknowledged": "of its order",
@@ -255,6 +257,8 @@ STAYS_WITH_THE_ADDRESS = {
     "quote",
     "sign_in_link",
     "subject_published",
+    "university_confirm",
+    "university_open",
     "withdrawal_acknowledged",
     "withdrawal_declined",
 }
@@ -343,6 +347,8 @@ def rows(settings):
         "refund_made": {"refund_ids": [Refund.objects.get(payment__order=order).pk]},
         "sign_in_link": {"link_id": SignInLink.objects.create(student=student).pk},
         "subject_published": {"requested_id": RequestedSubject.objects.first().pk},
+        "university_confirm": {"notice_id": UniversityNotice.objects.first().pk},
+        "university_open": {"notice_id": UniversityNotice.objects.first().pk},
         "transfer_details": {"order_id": cart.pk},
         "transfer_reminder": {"order_id": cart.pk},
         "withdrawal_acknowledged": {"withdrawal_id": Withdrawal.objects.get(order=order).pk},

@@ -64,6 +64,7 @@ PAGES = (
     "/complete-payment?order={n}&token=x", "/avisos/baja", "/aula", "/aula/perfil", "/aula/salir",
     "/aula/enlace", "/aula/confirmar", "/aula/acceso", "/admin/login/", "/admin/clave-olvidada",
     "/admin/nueva-clave", "/correo/confirmar?token=x{n}", "/desistimiento", "/factura",
+    "/avisame?universidad={n}", "/avisame/confirmar?aviso=x{n}", "/avisame/baja?aviso=x{n}",
     "/factura/codigo.pdf", "/monitor", "/metrics", "/readyz", "/nothing{n}",
 )  # fmt: skip
 ANSWERS = (

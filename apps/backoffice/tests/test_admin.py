@@ -33,7 +33,7 @@ ASKED_FOR = {
     "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode PromoUse Campaign",
     "Mail SiteSettings Provisioning Account",
     "PricePlan Faq Testimonial TeamMember LessonSample Institution Redirect",
-    "Lead Quote RequestedSubject ReferralReward Refund Dispute",
+    "Lead Quote RequestedSubject UniversityNotice ReferralReward Refund Dispute",
 }
 
 

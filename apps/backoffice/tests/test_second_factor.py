@@ -118,7 +118,8 @@ GUARDED_MODELS = {
     },
     "leads": {
         "attachment", "lead", "leadconsent", "leadentry", "quote", "quotediscount", "quotesubject",
-        "requestedsubject", "staffdegree", "subjectrequest", "withdrawal",
+        "requestedsubject", "staffdegree", "subjectrequest", "universitynotice",
+        "withdrawal",
     },
     "orders": {
         "debt", "dispute", "gift", "instalment", "instalmentattempt", "order", "orderdiscount",

@@ -1,5 +1,6 @@
 """The admin of leads, answer templates, quotes and requested subjects."""
 
+from apps.leads.admin.announced import UniversityNoticeAdmin
 from apps.leads.admin.leads import AnswerTemplateAdmin, LeadAdmin
 from apps.leads.admin.quotes import QuoteAdmin
 from apps.leads.admin.subject_requests import RequestedSubjectAdmin
@@ -10,5 +11,6 @@ __all__ = [
     "LeadAdmin",
     "QuoteAdmin",
     "RequestedSubjectAdmin",
+    "UniversityNoticeAdmin",
     "WithdrawalAdmin",
 ]

@@ -1,0 +1,32 @@
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from apps.core.staff.admin_base import AcademyModelAdmin, moment
+from apps.leads.announced.models import UniversityNotice
+
+
+@admin.register(UniversityNotice)
+class UniversityNoticeAdmin(AcademyModelAdmin):
+    """Who waits for which university. Filtered by one, the list says how many."""
+
+    list_display = (
+        "email",
+        "university",
+        moment("asked_at", "pedido"),
+        moment("confirmed_at", "confirmado"),
+        moment("told_at", "avisado"),
+    )
+    list_select_related = ("university",)
+    list_filter = ("university",)
+    search_fields = ("email",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # Its owner unsubscribes, or asks for the erasure of their data.
+        return False

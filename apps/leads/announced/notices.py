@@ -1,0 +1,107 @@
+"""Asking to be told of a university, confirming it, and the mail when it opens.
+
+Nobody is told who has not confirmed the address by the link that is mailed to it.
+"""
+
+from datetime import timedelta
+
+from django.core import signing
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.catalogue.models import Subject, University
+from apps.core.errors import AcademyError
+from apps.core.identity import email_identity
+from apps.core.mail.outbox import queue_mail
+from apps.core.mail.registry import absolute_url
+from apps.leads.announced.models import UniversityNotice
+
+# Unconfirmed ones are deleted after this time, the others so long after they were told.
+UNCONFIRMED_KEPT = timedelta(days=7)
+TOLD_KEPT = timedelta(days=30)
+# Strangers can ask for any mailbox: so many wait unconfirmed, of all universities together.
+MOST_UNCONFIRMED = 20_000
+MOST_AT_ONCE = 500
+
+_signer = signing.Signer(salt="leads.announced", sep=".")
+
+
+class NoPlace(AcademyError):
+    status = 503
+    code = "no_place"
+    message = "Ahora mismo no podemos apuntarte. Inténtalo mañana."
+
+
+def announced_university(number: str) -> University | None:
+    """The university with this number, if it is announced and shown."""
+    is_number = number.isdecimal() and number.isascii() and len(number) <= 18
+    shown = University.objects.shown().filter(status=University.Status.COMING_SOON)
+    return shown.filter(pk=int(number)).first() if is_number else None
+
+
+@transaction.atomic
+def ask(university: University, email: str) -> None:
+    """Mail the link that confirms. Somebody who waits already gets no mail. Raises NoPlace."""
+    unconfirmed = UniversityNotice.objects.filter(confirmed_at=None)
+    if unconfirmed.count() >= MOST_UNCONFIRMED:
+        raise NoPlace
+    row, _ = UniversityNotice.objects.get_or_create(
+        university=university, email_identity=email_identity(email), defaults={"email": email}
+    )
+    if row.confirmed_at is not None:
+        return
+    queue_mail(
+        key=f"university-confirm:{row.pk}:{timezone.now():%Y-%m-%d}",
+        template="university_confirm",
+        to=row.email,
+        context={"notice_id": row.pk},
+    )
+
+
+def link(row: UniversityNotice, page: str) -> str:
+    """The address of the page "avisame-confirmar" or "avisame-baja" for this row."""
+    return absolute_url(f"{reverse(page)}?aviso={_signer.sign(f'{row.pk}:{row.email}')}")
+
+
+def notice_of(token: str) -> UniversityNotice | None:
+    """The row of a link; None if the link is wrong, or the row is gone or another's."""
+    try:
+        number, _, email = _signer.unsign(token).partition(":")
+    except signing.BadSignature:
+        return None
+    rows = UniversityNotice.objects.select_related("university")
+    return rows.filter(pk=int(number), email=email).first()
+
+
+def confirm(row: UniversityNotice) -> None:
+    rows = UniversityNotice.objects.filter(pk=row.pk, confirmed_at=None)
+    rows.update(confirmed_at=timezone.now())
+
+
+def tell_of_opened() -> int:
+    """Queue a mail to each confirmed mailbox of a university that sells its first subject.
+
+    Returns how many. Of two processes only one queues the mail of a row.
+    """
+    waiting = UniversityNotice.objects.filter(confirmed_at__isnull=False, told_at=None)
+    selling = Subject.objects.on_sale().order_by().values("university")
+    ids = waiting.filter(university__in=selling).order_by("pk").values_list("pk", flat=True)
+    return sum(_tell(pk) for pk in list(ids[:MOST_AT_ONCE]))
+
+
+@transaction.atomic
+def _tell(pk: int) -> bool:
+    row = UniversityNotice.objects.select_for_update(no_key=True).filter(pk=pk, told_at=None)
+    notice = row.first()
+    if notice is None:
+        return False
+    notice.told_at = timezone.now()
+    notice.save(update_fields=["told_at"])
+    queue_mail(
+        key=f"university-open:{notice.pk}",
+        template="university_open",
+        to=notice.email,
+        context={"notice_id": notice.pk},
+    )
+    return True

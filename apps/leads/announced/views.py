@@ -1,0 +1,76 @@
+"""The pages of "Avísame": asking, confirming and unsubscribing, without JavaScript."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from apps.classroom.forms import NewLinkForm
+from apps.core.errors import TooManyRequests
+from apps.core.identity import email_identity
+from apps.core.web.response_headers import private_form_page, private_page
+from apps.core.web.throttle import Limit
+from apps.core.web.timing import constant_time
+from apps.leads.announced import notices
+from apps.leads.announced.models import UniversityNotice
+
+ASKING = Limit("avisame", times=10, seconds=600)
+MAILBOXES = Limit("avisame-correo", times=3, seconds=3600)
+
+
+@private_form_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def ask_page(request: HttpRequest) -> HttpResponse:
+    """The form, and after it the same page whether the address waits already or not."""
+    university = notices.announced_university(request.GET.get("universidad", ""))
+    if university is None:
+        raise Http404
+    form = NewLinkForm(request.POST if request.method == "POST" else None)
+    context = {"university": university, "form": form, "noindex": True}
+    if request.method != "POST" or not form.is_valid():
+        return render(request, "leads/announced.html", context)
+    email = form.cleaned_data["email"].strip().lower()
+    try:
+        ASKING.count(request)
+        MAILBOXES.count_key(email_identity(email))
+        with constant_time():
+            notices.ask(university, email)
+    except (TooManyRequests, notices.NoPlace) as refusal:
+        form.add_error(None, refusal.message)
+        answer = render(request, "leads/announced.html", context, status=refusal.status)
+        if isinstance(refusal, TooManyRequests):
+            answer["Retry-After"] = str(refusal.retry_after)
+        return answer
+    return render(request, "leads/announced.html", {**context, "asked": email})
+
+
+# The signed link is the only credential of both pages. Only POST acts: mail scanners open links.
+@csrf_exempt
+@private_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm_page(request: HttpRequest) -> HttpResponse:
+    row = _row(request)
+    if request.method == "POST":
+        notices.confirm(row)
+        row.refresh_from_db()
+    context = {"notice": row, "done": row.confirmed_at is not None, "noindex": True}
+    return render(request, "leads/announced_confirm.html", context)
+
+
+@csrf_exempt
+@private_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop_page(request: HttpRequest) -> HttpResponse:
+    """Unsubscribe, also by the bare POST of a mail program (RFC 8058)."""
+    row = notices.notice_of(request.GET.get("aviso", ""))
+    if row is not None and request.method == "POST":
+        row.delete()
+    done = row is None or request.method == "POST"
+    return render(request, "leads/announced_stop.html", {"done": done, "noindex": True})
+
+
+def _row(request: HttpRequest) -> UniversityNotice:
+    row = notices.notice_of(request.GET.get("aviso", ""))
+    if row is None:
+        raise Http404
+    return row

@@ -1,0 +1,13 @@
+"""Scheduled jobs of the forms."""
+
+from datetime import timedelta
+
+from apps.core.jobs import job
+from apps.leads.announced.notices import tell_of_opened
+
+
+@job("tell_of_universities", "Avisar de universidades que abren", when=timedelta(minutes=15))
+def tell_of_universities() -> str:
+    """Mail those who wait for a university that has its first subject on sale."""
+    count = tell_of_opened()
+    return f"Avisos de universidades: {count}" if count else ""
