@@ -208,8 +208,10 @@ def test_rehearsal_charges_mails_and_enrols_nobody_and_a_takeover_does(
     """The backup has an instalment that is due, mails that wait, and pending access."""
     order = buy_in_instalments(api, sandbox)
     outside.moodle.add_course("FIS", f"asignatura-{order.lines.get().subject_id}")
-    yesterday = today() - timedelta(days=1)
+    yesterday, later = today() - timedelta(days=1), today() + timedelta(days=19)
+    # The helper's purchase has a fixed day: on a later one, the last instalment would be due, too.
     order.instalments.filter(number=2).update(due_on=yesterday, charge_on=yesterday)
+    order.instalments.filter(number=3).update(due_on=later, charge_on=later)
     assert Mail.objects.filter(status=Mail.Status.QUEUED).exists()
     assert Provisioning.objects.filter(status="pending").exists()
     path, before = archive(), _at_stripe(sandbox)

@@ -22,6 +22,11 @@ class StudiedSubject:
     paused: bool
 
     @property
+    def days_left(self) -> int | None:
+        """How many days are left, the last one included; None without an end."""
+        return None if self.ends_on is None else (self.ends_on - today()).days + 1
+
+    @property
     def has_locked(self) -> bool:
         """Whether lessons are left that the complete subject, if it is sold, would open."""
         return self.subject.active and len(self.lessons) < len(self.subject.lessons.all())

@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.core.mail.registry import absolute_url
+from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, VISITOR, preview_mail, sample
 from apps.core.money import to_euros
 from apps.pricing.reads import current_terms
@@ -214,7 +214,7 @@ preview_mail(
     samples=lambda: {
         "Ejemplo": {
             "university": UNIVERSITY,
-            "confirm_url": absolute_url(f"{reverse('avisame-confirmar')}?aviso=ejemplo"),
+            "confirm_url": SecretUrl(absolute_url(f"{reverse('avisame-confirmar')}?aviso=ejemplo")),
         }
     },
 )
@@ -227,7 +227,7 @@ preview_mail(
         "Ejemplo": {
             "university": UNIVERSITY,
             "university_url": absolute_url("/asignaturas/ueld-3"),
-            "unsubscribe_url": absolute_url(f"{reverse('avisame-baja')}?aviso=ejemplo"),
+            "unsubscribe_url": SecretUrl(absolute_url(f"{reverse('avisame-baja')}?aviso=ejemplo")),
         }
     },
 )

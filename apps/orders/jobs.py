@@ -18,6 +18,7 @@ from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.models import OrderLine
 from apps.orders.models.statuses import SOLD
 from apps.orders.reads import paid_without_access
+from apps.orders.renewals import renewals
 from apps.orders.rewards.service import release_due_rewards
 from apps.orders.settlement.gift_delivery import deliver_due
 
@@ -128,3 +129,10 @@ def release_rewards() -> str:
 def count_popular_subjects() -> str:
     count = refresh_popularity()
     return f"Asignaturas con otro número de compras: {count}" if count else ""
+
+
+@job("offer_renewals", "Avisar de accesos que terminan", when=time(10, 15))
+def offer_renewals() -> str:
+    """Mail students whose access ends within two weeks, if renewals are sold."""
+    count = renewals.queue_mails()
+    return f"Avisos de renovación: {count}" if count else ""

@@ -495,3 +495,20 @@ preview_mail(
     to=VISITOR,
     samples=lambda: {"Ejemplo": {**_order_to_pay()["Por transferencia"], "reminder": True}},
 )
+
+preview_mail(
+    "renewal",
+    title="acceso que termina",
+    when="Dos semanas antes de que termine el acceso, si se venden renovaciones",
+    to=STUDENT,
+    samples=lambda: {
+        "Ejemplo": {
+            "ends_on": "28 de febrero de 2027",
+            "names": ["Microeconomía", "Estadística I: PEC 3"],
+            "full": Decimal("235.00"),
+            "total": Decimal("117.50"),
+            "until": "30 de septiembre de 2027",
+            "renewal_url": SecretUrl(absolute_url("/renovar?enlace=ejemplo")),
+        }
+    },
+)

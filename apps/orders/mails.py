@@ -14,11 +14,13 @@
   `settings.STAFF_EMAIL`
 """
 
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from apps.classroom.mails import know_paid_orders
 from apps.core.mail.recipient_limits import Origin
@@ -34,12 +36,15 @@ from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment
 from apps.orders.models.staff_order import exchange_of
 from apps.orders.offer.bought_before import names_bought_twice, order_lines_bought_before
 from apps.orders.plan.plan_link import plan_url
+from apps.orders.renewals.renewals import CannotRenew, price, renewal_link
 from apps.orders.rewards.service import HOLD
 from apps.orders.withdrawal_link import withdrawal_url
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import current_terms
 from apps.students.models import Consent, Student
+
+DAY = r"j \d\e F \d\e Y"
 
 
 def register() -> None:
@@ -58,6 +63,13 @@ def register() -> None:
         lambda ids: cart_saved_context(Order.objects.get(pk=ids["order_id"])),
         origin=Origin.FORM,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+    )
+    register_mail(
+        "renewal",
+        "Tu acceso termina el {{ ends_on }}",
+        _renewal,
+        origin=Origin.EVENT,
+        student=lambda ids: int(ids["student_id"]),
     )
     register_mail(
         "email_correction",
@@ -296,4 +308,21 @@ def _line(line: OrderLine) -> dict[str, Any]:
         "kind": "Lección Individual" if line.lesson_id else "Asignatura Completa",
         "detail": f"{line.degree_name}, {line.university_name}",
         "list_price": line.list_price,
+    }
+
+
+def _renewal(ids: dict[str, Any]) -> dict[str, Any]:
+    student = Student.objects.get(pk=ids["student_id"])
+    ends_on = date.fromisoformat(ids["ends_on"])
+    try:
+        renewal = price(student, ends_on)
+    except CannotRenew as reason:
+        raise NoLongerDue from reason
+    return {
+        "ends_on": date_format(ends_on, DAY),
+        "names": [line.name for line in renewal.agreed.lines],
+        "full": to_euros(renewal.full_cents),
+        "total": to_euros(renewal.agreed.total_cents),
+        "until": date_format(renewal.ends_on, DAY),
+        "renewal_url": SecretUrl(renewal_link(student, ends_on)),
     }

@@ -31,6 +31,7 @@ from apps.orders.models import Order
 from apps.orders.models.statuses import SOLD
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.reads import orders_of
+from apps.orders.renewals.renewals import renewals_for
 from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
 from apps.pages.opinions.asking import link_path, linked_opinions
 from apps.pages.opinions.models import Opinion
@@ -190,6 +191,8 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
         "student": student,
         "form": form,
         "orders": [_shown_order(order) for order in orders_of(student)[:MOST_SHOWN]],
+        "renewals": renewals_for(student),
+        "today": today(),
         "progress": progress_of(student)[:MOST_SHOWN],
         "opinions": _opinions(student),
         "friend_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),

@@ -11,15 +11,20 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
+from apps.core.errors import TooManyRequests
 from apps.core.models import SiteSettings
 from apps.core.web.response_headers import private_page
+from apps.core.web.throttle import Limit
 from apps.orders.api import order_by_payment
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
 from apps.orders.email_correction import CorrectionBusy, order_to_correct, use_correction
 from apps.orders.errors import OrderNotFound
+from apps.orders.renewals.renewals import CannotRenew, open_order, renewal_of
 from apps.payments.context import academy_props
 from apps.payments.stripe.page_policy import paying_page
 from apps.pricing.reads import current_pricing, current_terms
+
+RENEWALS = Limit("renovar", times=20, seconds=600)
 
 
 @require_safe
@@ -139,3 +144,24 @@ def plazos(request: HttpRequest) -> HttpResponse:
         "academy": academy_props(),
     }
     return render(request, "payments/instalments.html", {"props": props})
+
+
+# The signed link is the only credential, as above.
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+@private_page
+def renew(request: HttpRequest) -> HttpResponse:
+    """The link of a renewal: what ends, its price, and one button that leads to the payment."""
+    token, template = request.GET.get("enlace", ""), "payments/renew.html"
+    try:
+        if request.method == "POST":
+            RENEWALS.count(request)
+            order = open_order(token)
+            query = urlencode({"order": order.pk, "token": order.auth_token})
+            return HttpResponseRedirect(f"{reverse('complete-payment')}?{query}")
+        renewal = renewal_of(token)
+    except (CannotRenew, TooManyRequests) as refusal:
+        return render(request, template, {"refusal": refusal.message}, status=refusal.status)
+    if renewal is None:
+        raise Http404
+    return render(request, template, {"renewal": renewal})

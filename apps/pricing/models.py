@@ -440,12 +440,15 @@ def _amount(label: str, cents: int, most: int, *, least: int = 1, help_text: str
     )
 
 
-def _number(label: str, default: int, least: int, most: int, *, help_text: str = "") -> Any:
+def _number(
+    label: str, default: int, least: int, most: int, *, help_text: str = "", **more: Any
+) -> Any:
     return models.PositiveSmallIntegerField(
         label,
         default=default,
         validators=[MinValueValidator(least), MaxValueValidator(most)],
         help_text=help_text,
+        **more,
     )
 
 
@@ -539,6 +542,14 @@ class Terms(models.Model):
         "días que vale el código personal", _NEW_SHOP.discount_code_days, 1, 365
     )
     quote_days = _number("días que vale un presupuesto", _NEW_SHOP.quote_days, 1, 60)
+    renewal_percent = _number(
+        "precio de renovar el acceso (% del precio del día)",
+        _NEW_SHOP.renewal_percent,
+        0,
+        100,
+        help_text="Desde 14 días antes de que termine, con un enlace por correo. 0: no se ofrece.",
+        db_default=_NEW_SHOP.renewal_percent,
+    )
     reminder_hours = models.CharField(
         "horas de los avisos de compra a medias",
         max_length=40,
@@ -612,6 +623,7 @@ class Terms(models.Model):
             discount_code_percent=self.discount_code_percent,
             discount_code_days=self.discount_code_days,
             quote_days=self.quote_days,
+            renewal_percent=self.renewal_percent,
             reminder_hours=hours_of(self.reminder_hours),
         )
 

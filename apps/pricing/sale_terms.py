@@ -38,6 +38,8 @@ class SaleTerms:
     discount_code_days: int = 30
     # How long the price of a quote of the calculator binds.
     quote_days: int = 14
+    # What buying again costs before and after access ends, of the price of the day; 0: not sold.
+    renewal_percent: int = 0
     # Hours after which a buyer who agreed is reminded of an unpaid cart; none: never.
     reminder_hours: tuple[int, ...] = (24, 72)
 

@@ -36,7 +36,7 @@ PAGES = [
     "/login", "/login/entrar", "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json",
     "/mi-cuenta/borrado", "/mi-cuenta/salir", "/terminos", "/privacidad", "/cookies",
     "/aviso-legal", "/accesibilidad",
-    "/success", "/cancel", "/plazos", "/complete-payment", "/avisos/baja",
+    "/success", "/cancel", "/renovar", "/plazos", "/complete-payment", "/avisos/baja",
     "/correo/confirmar",
     "/asignaturas", "/asignaturas/uaf-1", "/asignaturas/uaf-1/grados/economia-1",
     "/asignaturas/uaf-1/microeconomia-1", "/profesores/lucia-martin-1", "/buscar",

@@ -1,6 +1,7 @@
 """The personal links of mails and pages: each opens one thing of one person, and nothing else."""
 
 import re
+from datetime import timedelta
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
@@ -14,17 +15,21 @@ from django.utils.http import urlsafe_base64_encode
 from apps.backoffice.accounts.password_links import set_password_path
 from apps.classroom.access_links import access_url, confirm_url
 from apps.classroom.models import Account, Enrolment
+from apps.core.dates import today
 from apps.core.mail.registry import SecretUrl
 from apps.core.mail.samples import mail_previews
-from apps.leads.models import Quote
+from apps.leads.announced.notices import link
+from apps.leads.models import Quote, UniversityNotice
 from apps.leads.quote_links import link_path as quote_path
 from apps.orders.checkout.remind import unsubscribe_token
 from apps.orders.email_correction import correction_url
 from apps.orders.invoice_link import invoice_url
 from apps.orders.models import Order
 from apps.orders.plan.plan_link import plan_url
+from apps.orders.renewals.renewals import renewal_link
 from apps.pages.models import Opinion
 from apps.pages.opinions.asking import link_path as opinion_path
+from apps.pricing.models import Terms
 from apps.students.models import SignInLink
 from apps.students.sign_in_links import link_url
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -70,6 +75,10 @@ def links_of_a_new_person():
     opinion = Opinion.objects.filter(student=student).latest("pk")
     Opinion.objects.filter(pk=opinion.pk).update(subject=subject, asked_at=timezone.now())
     assert Enrolment.objects.filter(student=student, subject=subject).exists()
+    Terms.objects.create(changed_by="carla", renewal_percent=50)
+    ends_on = today() + timedelta(days=10)
+    Enrolment.objects.filter(student=student).update(ends_on=ends_on)
+    notice = UniversityNotice.objects.latest("pk")
     account = Account.objects.get(student=student)
     staff = User.objects.create_user(f"staff{order.pk}", password="una clave larga", is_staff=True)
     number = urlsafe_base64_encode(force_bytes(staff.pk))
@@ -87,6 +96,8 @@ def links_of_a_new_person():
         str(link_url(SignInLink.objects.create(student=student))),
         str(correction_url(order, f"nueva{order.pk}@example.com")),
         f"/avisos/baja?aviso={unsubscribe_token(cart)}",
+        renewal_link(student, ends_on),
+        link(notice, "avisame-confirmar"),
         set_password_path(number, default_token_generator.make_token(staff)),
     ]
     found = {}
@@ -207,4 +218,7 @@ def test_every_personal_link_of_a_mail_is_tried_here(ana):
         for path in secret_urls(values)
     }
     # The form of withdrawal is everybody's; its token is tried in apps/leads.
-    assert in_mails - {"/desistimiento"} == ana[1].keys() - NOT_HIDDEN - {"/factura/pdf"}
+    # Unsubscribing answers a wrong token as one whose row is gone; it is tried in apps/leads, too.
+    assert in_mails - {"/desistimiento", "/avisame/baja"} == ana[1].keys() - NOT_HIDDEN - {
+        "/factura/pdf"
+    }

@@ -8,7 +8,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.classroom.models import Account, Provisioning
+from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.core.dates import today
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import Origin
@@ -21,6 +22,7 @@ from apps.leads.services import receive_contact, request_free_subject
 from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.models import Gift, Instalment, Order, OrderLine, Payment, Refund
 from apps.pages.models import Opinion
+from apps.pricing.models import Terms
 from apps.students.confirmed import confirm_address
 from apps.students.models import SignInLink, Student
 from tests.helpers.admin import admin_url
@@ -222,6 +224,7 @@ ORIGINS = {
     "staff_invitation": Origin.STAFF,
     "staff_password_guessed": Origin.STAFF,
     "staff_password_link": Origin.STAFF_LINK,
+    "renewal": Origin.EVENT,
     "subject_published": Origin.EVENT,
     "university_confirm": Origin.FORM,
     "university_open": Origin.EVENT,
@@ -313,6 +316,9 @@ def rows(settings):
     Gift.objects.filter(order=order).update(recipient=order.student)
     student, provisioning = order.student, Provisioning.objects.get(order_id=order.pk)
     Provisioning.objects.filter(pk=provisioning.pk).update(items=[[line.subject_id, None]])
+    ends_on = today() + timedelta(days=10)
+    Enrolment.objects.filter(student=student).update(ends_on=ends_on)
+    Terms.objects.create(changed_by="carla", renewal_percent=50)
     lead, answered = Lead.objects.first(), Lead.objects.exclude(entries=None).first()
     Lead.objects.filter(pk=lead.pk).update(promo_code=make_promo())
     of_order = {"order_id": order.pk}
@@ -345,6 +351,7 @@ def rows(settings):
         "quote": {"quote_id": Quote.objects.first().pk},
         "referral_code": {"student_id": student.pk},
         "refund_made": {"refund_ids": [Refund.objects.get(payment__order=order).pk]},
+        "renewal": {"student_id": student.pk, "ends_on": ends_on.isoformat()},
         "sign_in_link": {"link_id": SignInLink.objects.create(student=student).pk},
         "subject_published": {"requested_id": RequestedSubject.objects.first().pk},
         "university_confirm": {"notice_id": UniversityNotice.objects.first().pk},

@@ -60,7 +60,7 @@ PAGES = (
     "/site.webmanifest", "/favicon.ico", "/imagenes/a{n}.png", "/.well-known/security.txt",
     "/.well-known/apple-developer-merchantid-domain-association", "/login", "/login/entrar",
     "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json", "/mi-cuenta/borrado",
-    "/mi-cuenta/salir", "/success", "/cancel", "/plazos?order={n}&token=x",
+    "/mi-cuenta/salir", "/success", "/cancel", "/renovar?enlace=x{n}", "/plazos?order={n}&token=x",
     "/complete-payment?order={n}&token=x", "/avisos/baja", "/aula", "/aula/perfil", "/aula/salir",
     "/aula/enlace", "/aula/confirmar", "/aula/acceso", "/admin/login/", "/admin/clave-olvidada",
     "/admin/nueva-clave", "/correo/confirmar?token=x{n}", "/desistimiento", "/factura",

@@ -125,7 +125,7 @@ def by_clerk(period: Period) -> Table:
     paid = Q(order__paid_at__gte=period.start, order__paid_at__lt=period.end)
     orders = {
         actor: (count, to_cents(sold), discounts, to_cents(given))
-        for actor, count, sold, discounts, given in StaffOrder.objects.filter(paid)
+        for actor, count, sold, discounts, given in StaffOrder.objects.filter(paid, renewal=False)
         .order_by("actor")
         .values_list("actor")
         .annotate(

@@ -17,6 +17,7 @@ from apps.orders.errors import (
 )
 from apps.orders.gifts.details import GiftDetails, stored_details
 from apps.orders.models import StaffOrder
+from apps.orders.models.staff_order import is_renewal
 from apps.orders.offer.offer import Asked, Offer, offer_for
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import Standing
@@ -46,7 +47,8 @@ def place(checkout: Checkout) -> Placed:
     gift = stored_details(order) if checkout.keeps_gift else checkout.gift
     # Nobody is told what the recipient of a gift has: not before the delivery, and not online.
     signed_in = _signed_in(checkout) if gift is None else None
-    tells_bought = signed_in and not (checkout.save_for_later or checkout.buy_again)
+    buys_again = checkout.buy_again or (order is not None and is_renewal(order))
+    tells_bought = signed_in and not (checkout.save_for_later or buys_again)
     offer = offer_for(
         Asked(
             items=checkout.items,

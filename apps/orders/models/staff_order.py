@@ -45,6 +45,7 @@ class StaffOrderQuerySet(models.QuerySet["StaffOrder"]):
             discount__gt=0,
             agreed__lt=F("discount") * (100 - LARGE_DISCOUNT_PERCENT) / LARGE_DISCOUNT_PERCENT,
             awaits_approval=False,
+            renewal=False,
         )
 
 
@@ -88,6 +89,8 @@ class StaffOrder(models.Model):
     credit = models.DecimalField("ya pagado (€)", **PRICE, default=0, db_default=0, editable=False)
     exchanged_at = models.DateTimeField("cambiado", null=True, blank=True, editable=False)
     by_buyer = models.BooleanField("lo eligió el comprador", default=False, db_default=False)
+    # A student buys again what ends, at the price of a renewal: nobody of staff gave a discount.
+    renewal = models.BooleanField("renovación", default=False, db_default=False)
     created_at = models.DateTimeField("creado", auto_now_add=True)
 
     objects = StaffOrderQuerySet.as_manager()
@@ -127,6 +130,12 @@ class StaffOrder(models.Model):
     def reference(self) -> str:
         """What the buyer writes on the transfer. The search of orders understands it."""
         return f"PEDIDO-{self.order_id}"
+
+
+def is_renewal(order: Order) -> bool:
+    """Whether the order buys again what its student has."""
+    row: StaffOrder | None = getattr(order, "by_staff", None)
+    return row is not None and row.renewal
 
 
 def exchange_of(order: Order) -> dict[str, Any] | None:

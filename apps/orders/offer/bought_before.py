@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from apps.orders.models import Gift, Order, OrderLine
+from apps.orders.models.staff_order import is_renewal
 from apps.orders.models.statuses import ACTIVE
 from apps.orders.offer.cart import CartLine
 
@@ -65,7 +66,9 @@ def lines_bought_before(
 
 
 def order_lines_bought_before(order: Order) -> list[BoughtBefore]:
-    """The lines of an order that its student has bought in other orders."""
+    """The lines of an order that its student has bought in other orders; none of a renewal."""
+    if is_renewal(order):
+        return []
     return lines_bought_before(order.lines.all(), student_id=order.student_id, but_for=order)
 
 

@@ -1,0 +1,200 @@
+"""What of a student's access may be renewed, at which price, and the order that does it.
+
+A renewal is an order with an agreed total, as staff make them: it is paid by the same link, and
+access follows the rules of any purchase, which lead to the end of the next semester.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from django.core import signing
+from django.db import transaction
+from django.urls import reverse
+
+from apps.classroom.models import Enrolment
+from apps.classroom.rights import access_end
+from apps.core.dates import today
+from apps.core.errors import Conflict
+from apps.core.mail.outbox import queue_mail
+from apps.core.mail.registry import absolute_url
+from apps.core.money import to_euros
+from apps.orders.checkout.request import Checkout
+from apps.orders.checkout.write import PricedCheckout, write_order
+from apps.orders.ledger.history import note
+from apps.orders.models import Order, StaffOrder
+from apps.orders.models.statuses import EventKind
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.reads import current_terms
+from apps.students.models import Student
+
+FROM_BEFORE = timedelta(days=14)
+UNTIL_AFTER = timedelta(days=60)
+ACTOR = "renovación"
+
+_signer = signing.Signer(salt="orders.renewals", sep=".")
+
+
+class CannotRenew(Conflict):
+    code = "cannot_renew"
+    message = "Este acceso ya no se puede renovar aquí. Escríbenos y lo vemos contigo."
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What ends on a day, its price today in cents, and the price of the renewal.
+
+    `ends_on` is the last day after the renewal.
+    """
+
+    student: Student
+    ended_on: date
+    ends_on: date
+    items: tuple[CheckoutItem, ...]
+    full_cents: int
+    agreed: Offer
+
+
+def renewal_link(student: Student, ends_on: date) -> str:
+    token = _signer.sign(f"{student.pk}:{ends_on.isoformat()}")
+    return absolute_url(f"{reverse('renovar')}?enlace={token}")
+
+
+def renewal_of(token: str) -> Renewal | None:
+    """The renewal of a link; None if the link is wrong. Raises CannotRenew."""
+    try:
+        number, _, day = _signer.unsign(token).partition(":")
+    except signing.BadSignature:
+        return None
+    student = Student.objects.filter(pk=int(number), erased_at=None, blocked_at=None).first()
+    if student is None:
+        raise CannotRenew
+    return price(student, date.fromisoformat(day))
+
+
+def price(student: Student, ended_on: date) -> Renewal:
+    """The renewal of what ends on that day. Raises CannotRenew."""
+    percent, now = current_terms().renewal_percent, today()
+    items = _items_ending(student, ended_on)
+    if not percent or not items or not now - UNTIL_AFTER <= ended_on <= now + FROM_BEFORE:
+        raise CannotRenew
+    # Without the student: what they have bought before is no reason against a renewal.
+    asked = Asked(items=items, payment_type=PaymentType.FULL)
+    facts = look_up(asked)
+    full = make_offer(asked, facts)
+    ends_on = access_end(now)
+    if full.refusals or ends_on is None or ends_on <= ended_on:
+        raise CannotRenew
+    # Half a cent is the buyer's.
+    agreed_cents = (full.total_cents * percent + 49) // 100
+    agreed = make_offer(replace(asked, agreed_cents=agreed_cents), facts)
+    return Renewal(student, ended_on, ends_on, items, full.total_cents, agreed)
+
+
+def _items_ending(student: Student, ended_on: date) -> tuple[CheckoutItem, ...]:
+    """The enrolments that end on the day: whole subjects, and lessons of other subjects."""
+    rows = Enrolment.objects.filter(student=student, ends_on=ended_on, state=Enrolment.State.OPEN)
+    lessons: defaultdict[int, set[int | None]] = defaultdict(set)
+    for subject_id, lesson_id in rows.order_by("pk").values_list("subject_id", "lesson_id"):
+        lessons[subject_id].add(lesson_id)
+    return tuple(
+        CheckoutItem(subject_id, () if None in ids else tuple(sorted(pk for pk in ids if pk)))
+        for subject_id, ids in lessons.items()
+    )
+
+
+@transaction.atomic
+def open_order(token: str) -> Order:
+    """The open order of the renewal, which is made once. Raises CannotRenew.
+
+    Its agreed total binds until it expires; then another link press makes another order.
+    """
+    first = renewal_of(token)
+    if first is None:
+        raise CannotRenew
+    Student.objects.select_for_update(no_key=True).get(pk=first.student.pk)
+    # Read again under the lock: of two presses, the second finds the order of the first.
+    renewal = price(first.student, first.ended_on)
+    number = 0
+    while (made := Order.objects.with_key(_key(renewal, number)).first()) is not None:
+        if made.is_open:
+            return made
+        if made.paid_at is not None:
+            raise CannotRenew
+        number += 1
+    checkout = Checkout(
+        email=renewal.student.email,
+        phone=renewal.student.phone,
+        first_name=renewal.student.first_name,
+        last_name=renewal.student.last_name,
+        payment_type=PaymentType.FULL,
+        items=renewal.items,
+        expected_total_cents=renewal.agreed.total_cents,
+        order_key=_key(renewal, number),
+    )
+    order = write_order(None, PricedCheckout(checkout, renewal.agreed, actor=ACTOR))
+    StaffOrder.objects.create(
+        order=order,
+        paid_by=StaffOrder.PaidBy.LINK,
+        discount=to_euros(renewal.full_cents - renewal.agreed.total_cents),
+        agreed=to_euros(renewal.agreed.total_cents),
+        reason="Renovación",
+        actor=ACTOR,
+        renewal=True,
+    )
+    note(order, kind=EventKind.CHANGED, actor=ACTOR, reason="El alumno renueva su acceso")
+    return order
+
+
+def _key(renewal: Renewal, number: int) -> UUID:
+    name = f"renewal:{renewal.student.pk}:{renewal.ended_on.isoformat()}:{number}"
+    return uuid5(NAMESPACE_URL, name)
+
+
+def queue_mails() -> int:
+    """Queue one mail for each student and day on which access ends within two weeks."""
+    if not current_terms().renewal_percent:
+        return 0
+    now = today()
+    ending = Enrolment.objects.filter(
+        ends_on__gt=now, ends_on__lte=now + FROM_BEFORE, state=Enrolment.State.OPEN,
+        student__erased_at=None, student__blocked_at=None,
+    )  # fmt: skip
+    queued = 0
+    for student_id, ends_on in ending.order_by().values_list("student", "ends_on").distinct():
+        queued += ends_on is not None and _queue(student_id, ends_on)
+    return queued
+
+
+@transaction.atomic
+def _queue(student_id: int, ends_on: date) -> bool:
+    student = Student.objects.get(pk=student_id)
+    try:
+        price(student, ends_on)
+    except CannotRenew:
+        return False
+    mail = queue_mail(
+        key=f"renewal:{student_id}:{ends_on.isoformat()}",
+        template="renewal",
+        to=student.email,
+        context={"student_id": student_id, "ends_on": ends_on.isoformat()},
+    )
+    return mail is not None
+
+
+def renewals_for(student: Student) -> list[tuple[date, str]]:
+    """The days on which the student's access ends or has ended, each with its link."""
+    days = Enrolment.objects.filter(
+        student=student, ends_on__gte=today() - UNTIL_AFTER, ends_on__lte=today() + FROM_BEFORE
+    )
+    found = []
+    for ends_on in days.order_by("ends_on").values_list("ends_on", flat=True).distinct():
+        try:
+            renewal = price(student, ends_on or today())
+        except CannotRenew:
+            continue
+        found.append((renewal.ended_on, renewal_link(student, renewal.ended_on)))
+    return found

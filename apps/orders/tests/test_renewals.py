@@ -1,0 +1,206 @@
+"""Renewals: one mail, one link, one order at the price of the terms, and access to the next end."""
+
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+import time_machine
+from django.test import Client
+
+from apps.classroom.access import Cause, pause_access
+from apps.classroom.models import Enrolment, Semester
+from apps.classroom.provisioning import grant_access, provision
+from apps.core.mail.registry import NoLongerDue, render_mail
+from apps.core.models import Mail
+from apps.orders.jobs import offer_renewals
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.offer.bought_before import order_lines_bought_before
+from apps.orders.renewals.renewals import CannotRenew, open_order, price, renewal_link
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.payments.audit import audit
+from apps.pricing.models import Terms
+from apps.students.services import find_or_create_student
+from tests.helpers.factories import make_subject
+from tests.helpers.parallel import in_parallel
+
+pytestmark = [pytest.mark.django_db, pytest.mark.dates]
+MADRID = ZoneInfo("Europe/Madrid")
+END, NEXT_END = date(2027, 2, 28), date(2027, 9, 30)
+TWO_WEEKS_BEFORE = datetime(2027, 2, 14, 10, 30, tzinfo=MADRID)
+
+
+@pytest.fixture(autouse=True)
+def _two_weeks_before():
+    with time_machine.travel(TWO_WEEKS_BEFORE, tick=False):
+        yield
+
+
+@pytest.fixture
+def half_price(db):
+    Semester.objects.all().delete()
+    Semester.objects.create(name="Primer semestre", last_month=2, last_day=28)
+    Semester.objects.create(name="Segundo semestre", last_month=9, last_day=30)
+    Terms.objects.create(changed_by="carla", renewal_percent=50)
+
+
+@pytest.fixture
+def ana(half_price):
+    return find_or_create_student(email="ana@example.com", phone="+34600111111", first_name="Ana")
+
+
+@pytest.fixture
+def micro(ana):
+    """A subject of 192 € whose access ends in two weeks."""
+    subject = make_subject("Microeconomía", "192.00")
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=MADRID), tick=False):
+        grant_access(student=ana, items=[(subject.pk, None)], order_id=900_001)
+        provision.func(order_id=900_001)
+    assert Enrolment.objects.get().ends_on == END
+    return subject
+
+
+def token(student, day=END):
+    return renewal_link(student, day).partition("enlace=")[2].replace("%3A", ":")
+
+
+def pay(order, reference="pi_1"):
+    mark_paid(
+        order_id=order.pk, payment=ConfirmedPayment(reference, order.total_cents), actor="Stripe"
+    )
+    provision.func(order_id=order.pk)
+
+
+def press(student):
+    return Client().post("/renovar", query_params={"enlace": token(student)})
+
+
+def test_a_mail_a_press_and_a_payment_lead_to_the_end_of_the_next_semester(ana, micro):
+    assert offer_renewals() == "Avisos de renovación: 1"
+    assert offer_renewals() == ""
+    mail = Mail.objects.get(template="renewal")
+    text = render_mail(mail.template, mail.context, reveal=True).text
+    assert "28 de febrero de 2027" in text
+    assert "30 de septiembre de 2027" in text
+    # 192 € less 5 % is 182.40 €, and half of it 91.20 €.
+    assert "91,20" in text
+
+    page = Client().get("/renovar", {"enlace": token(ana)}).content.decode()
+    assert "Renovar por 91,20" in page.replace("\xa0", " ")
+    assert not Order.objects.exists()
+    answer = press(ana)
+    order = Order.objects.get()
+    assert answer["Location"] == f"/complete-payment?order={order.pk}&token={order.auth_token}"
+    assert (order.total_cents, order.student) == (9120, ana)
+    pay(order)
+
+    assert Enrolment.objects.get().ends_on == NEXT_END
+    order.refresh_from_db()
+    assert order.status == Order.Status.PAID
+    assert not order.events.filter(kind="bought_twice").exists()
+    assert not Mail.objects.filter(template="bought_twice").exists()
+    assert StaffOrder.objects.large_discounts().count() == 0
+    assert audit(offline=True).differences == []
+    assert press(ana).status_code == 409
+    with pytest.raises(NoLongerDue):
+        render_mail(mail.template, mail.context, reveal=False)
+
+
+def test_earlier_purchase_of_the_same_is_no_reason_against_it(ana, micro):
+    earlier = Order.objects.create(
+        pk=900_001, student=ana, email=ana.email, total_amount=192, payment_type="full_payment",
+        status="paid", paid_at=datetime(2026, 10, 1, 12, tzinfo=MADRID),
+    )  # fmt: skip
+    OrderLine.objects.create(
+        order=earlier, subject=micro, name=micro.name, list_price=192, price=192
+    )
+    order = open_order(token(ana))
+    assert order_lines_bought_before(order) == []
+    pay(order)
+    assert Enrolment.objects.get().ends_on == NEXT_END
+    assert not order.events.filter(kind="bought_twice").exists()
+
+
+def test_repeated_presses_and_payments_renew_once(ana, micro):
+    press(ana)
+    press(ana)
+    order = Order.objects.get()
+    pay(order)
+    pay(order)
+    assert Enrolment.objects.get().ends_on == NEXT_END
+    assert Order.objects.count() == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_presses_in_the_same_instant_make_one_order(ana, micro):
+    made = in_parallel(lambda: open_order(token(ana)).pk, 4)
+    assert len(set(made)) == 1
+    assert Order.objects.count() == 1
+
+
+def test_expired_order_of_a_renewal_gives_way_to_another(ana, micro):
+    first = open_order(token(ana))
+    Order.objects.update(status=Order.Status.EXPIRED)
+    second = open_order(token(ana))
+    assert second != first
+    assert second.total_cents == first.total_cents
+
+
+def test_agreed_price_binds_while_the_order_is_open(ana, micro):
+    order = open_order(token(ana))
+    Terms.objects.create(changed_by="carla", renewal_percent=80)
+    assert open_order(token(ana)) == order
+    assert price(ana, END).agreed.total_cents == 14592
+
+
+@pytest.mark.parametrize(
+    "reason", ["switched off", "too early", "too late", "off sale", "paused", "no semester"]
+)
+def test_what_cannot_be_renewed_is_not_offered(ana, micro, reason):
+    day = timedelta(0)
+    if reason == "switched off":
+        Terms.objects.create(changed_by="carla", renewal_percent=0)
+    elif reason == "too early":
+        day = -timedelta(days=1)
+    elif reason == "too late":
+        day = timedelta(days=14 + 61)
+    elif reason == "off sale":
+        micro.active = False
+        micro.save()
+    elif reason == "paused":
+        pause_access(order_id=900_001, cause=Cause.DISPUTE)
+    else:
+        Semester.objects.all().delete()
+    with time_machine.travel(TWO_WEEKS_BEFORE + day, tick=False):
+        with pytest.raises(CannotRenew):
+            open_order(token(ana))
+        assert offer_renewals() == ""
+        page = Client().get("/renovar", {"enlace": token(ana)})
+    assert page.status_code == 409
+    assert "Escríbenos" in page.content.decode()
+    assert not Order.objects.exists()
+
+
+def test_lessons_are_renewed_as_lessons_and_wholes_as_wholes(ana, micro):
+    other = make_subject("Estadística")
+    lesson = other.lessons.first()
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=MADRID), tick=False):
+        items = [(other.pk, lesson.pk), (micro.pk, micro.lessons.first().pk)]
+        grant_access(student=ana, items=items, order_id=900_002)
+        provision.func(order_id=900_002)
+    lines = {(line.subject.name, line.lesson) for line in price(ana, END).agreed.lines}
+    assert lines == {("Microeconomía", None), ("Estadística", lesson)}
+
+
+@pytest.mark.parametrize("forged", ["", "x", "1:2027-02-28", "ñ"])
+def test_forged_link_is_unknown(ana, micro, forged):
+    assert Client().get("/renovar", {"enlace": forged}).status_code == 404
+    assert Client().post("/renovar", query_params={"enlace": forged}).status_code in (404, 409)
+    assert not Order.objects.exists()
+
+
+def test_page_of_a_link_names_nobody(ana, micro):
+    page = Client().get("/renovar", {"enlace": token(ana)}).content.decode()
+    for secret in ("ana@example.com", "Ana", "600111111"):
+        assert secret not in page
