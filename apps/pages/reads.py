@@ -4,9 +4,10 @@ from typing import cast
 
 from django.db.models import QuerySet
 
+from apps.catalogue.models import Subject
 from apps.core.render_memory import remembered
 from apps.pages.claims import current_claims
-from apps.pages.models import Faq, Opinion, PricePlan, TeamMember
+from apps.pages.models import Faq, LessonSample, Opinion, PricePlan, TeamMember
 
 OPINIONS_ON_HOME = 3
 
@@ -35,3 +36,9 @@ def newest_opinions() -> list[Opinion]:
 
 def shown_teachers() -> QuerySet[TeamMember]:
     return cast("QuerySet[TeamMember]", TeamMember.objects.shown())
+
+
+def first_sample() -> LessonSample | None:
+    """The sample lesson that the demo leads to: the oldest of a subject on sale."""
+    samples = LessonSample.objects.filter(lesson__subject__in=Subject.objects.on_sale())
+    return samples.select_related("lesson__subject__degree__university").order_by("pk").first()

@@ -25,7 +25,7 @@ from apps.pages.exercises import exercise_at
 from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.opinions.ratings import site_rating
 from apps.pages.plan_preview import preview_props
-from apps.pages.reads import faqs, newest_opinions, price_plans
+from apps.pages.reads import faqs, first_sample, newest_opinions, price_plans
 from apps.payments.context import academy_props
 from apps.pricing.calculator import date_range_of
 from apps.pricing.reads import (
@@ -83,7 +83,7 @@ def servicios(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "pages/servicios.html",
-        {"plans": price_plans(), "preview": preview_props()},
+        {"plans": price_plans(), "preview": preview_props(), "sample": first_sample()},
     )
 
 

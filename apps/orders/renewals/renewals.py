@@ -4,6 +4,7 @@ A renewal is an order with an agreed total, as staff make them: it is paid by th
 access follows the rules of any purchase, which lead to the end of the next semester.
 """
 
+import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -12,6 +13,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from django.core import signing
 from django.db import transaction
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.classroom.models import Enrolment
 from apps.classroom.rights import access_end
@@ -19,6 +21,7 @@ from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import absolute_url
+from apps.core.models import Mail
 from apps.core.money import to_euros
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
@@ -34,6 +37,8 @@ from apps.students.models import Student
 FROM_BEFORE = timedelta(days=14)
 UNTIL_AFTER = timedelta(days=60)
 ACTOR = "renovación"
+# The clock runs one job after another.
+LONGEST_RUN_S = 60.0
 
 _signer = signing.Signer(salt="orders.renewals", sep=".")
 
@@ -155,18 +160,33 @@ def _key(renewal: Renewal, number: int) -> UUID:
 
 
 def queue_mails() -> int:
-    """Queue one mail for each student and day on which access ends within two weeks."""
+    """Queue one mail for each student and day on which access ends within two weeks.
+
+    Who is left after a minute is told on the next of the days.
+    """
     if not current_terms().renewal_percent:
         return 0
-    now = today()
+    now, stops_at = today(), time.monotonic() + LONGEST_RUN_S
+    since = timezone.now() - FROM_BEFORE - timedelta(days=1)
+    told = set(
+        Mail.objects.filter(template="renewal", created_at__gt=since).values_list("key", flat=True)
+    )
     ending = Enrolment.objects.filter(
         ends_on__gt=now, ends_on__lte=now + FROM_BEFORE, state=Enrolment.State.OPEN,
         student__erased_at=None, student__blocked_at=None,
     )  # fmt: skip
     queued = 0
     for student_id, ends_on in ending.order_by().values_list("student", "ends_on").distinct():
-        queued += ends_on is not None and _queue(student_id, ends_on)
+        if ends_on is None or _mail_key(student_id, ends_on) in told:
+            continue
+        if time.monotonic() > stops_at:
+            break
+        queued += _queue(student_id, ends_on)
     return queued
+
+
+def _mail_key(student_id: int, ends_on: date) -> str:
+    return f"renewal:{student_id}:{ends_on.isoformat()}"
 
 
 @transaction.atomic
@@ -177,7 +197,7 @@ def _queue(student_id: int, ends_on: date) -> bool:
     except CannotRenew:
         return False
     mail = queue_mail(
-        key=f"renewal:{student_id}:{ends_on.isoformat()}",
+        key=_mail_key(student_id, ends_on),
         template="renewal",
         to=student.email,
         context={"student_id": student_id, "ends_on": ends_on.isoformat()},

@@ -74,6 +74,7 @@ def test_texts_of_the_owner_replace_the_default_texts(client, subject):
 
 def test_subject_says_its_facts_and_nothing_of_what_is_empty(client, subject):
     text = text_of(client, subject.page_path)
+    assert "#muestra" not in client.get("/servicios").content.decode()
     for absent in ("Temario", "Qué cubre el examen", "Quién la prepara", "Código", "Pruébala"):
         assert absent not in text
     subject.code, subject.language, subject.hours = " 65011027 ", "es", 18
@@ -155,6 +156,8 @@ def test_sample_of_a_lesson_is_on_the_page_of_its_subject(client, subject):
     row.save()
     html = client.get(subject.page_path).content.decode()
     assert "https://player.vimeo.com" not in html
+    demo = client.get("/servicios").content.decode()
+    assert f'{subject.page_path}#muestra">Abre PEC 1 de Microeconomía, gratis' in demo
     assert "puede guardar cookies" in html
 
 
