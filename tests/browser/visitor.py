@@ -374,6 +374,8 @@ class Visitor:
 
     def buy(self, euros: str, number: str = GOOD_CARD) -> "Visitor":
         """Complete step 2: tick the checkboxes, fill in the card and confirm it."""
+        # A code that is applied meanwhile moves the checkboxes away from under the finger.
+        expect(self.pay_button(euros)).to_be_attached()
         self.tick_boxes().open_card_form(euros).type_card(number)
         self.press(self.pay_button(euros))
         return self
