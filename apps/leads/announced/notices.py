@@ -20,8 +20,10 @@ from apps.leads.announced.models import UniversityNotice
 # Unconfirmed ones are deleted after this time, the others so long after they were told.
 UNCONFIRMED_KEPT = timedelta(days=7)
 TOLD_KEPT = timedelta(days=30)
-# Strangers can ask for any mailbox: so many wait unconfirmed, of all universities together.
+# Strangers can ask for any mailbox: so many wait unconfirmed, and so many in all, of all
+# universities together.
 MOST_UNCONFIRMED = 20_000
+MOST = 100_000
 MOST_AT_ONCE = 500
 
 _signer = signing.Signer(salt="leads.announced", sep=".")
@@ -43,14 +45,17 @@ def announced_university(number: str) -> University | None:
 @transaction.atomic
 def ask(university: University, email: str) -> None:
     """Mail the link that confirms. Somebody who waits already gets no mail. Raises NoPlace."""
-    unconfirmed = UniversityNotice.objects.filter(confirmed_at=None)
-    if unconfirmed.count() >= MOST_UNCONFIRMED:
+    rows = UniversityNotice.objects.all()
+    if rows.filter(confirmed_at=None).count() >= MOST_UNCONFIRMED or rows.count() >= MOST:
         raise NoPlace
-    row, _ = UniversityNotice.objects.get_or_create(
-        university=university, email_identity=email_identity(email), defaults={"email": email}
-    )
+    mailbox = {"university": university, "email_identity": email_identity(email)}
+    # The university had opened, and is announced again.
+    rows.filter(**mailbox, told_at__isnull=False).delete()
+    row, is_new = rows.get_or_create(**mailbox, defaults={"email": email})
     if row.confirmed_at is not None:
         return
+    if not is_new:
+        rows.filter(pk=row.pk).update(asked_at=timezone.now())
     queue_mail(
         key=f"university-confirm:{row.pk}:{timezone.now():%Y-%m-%d}",
         template="university_confirm",

@@ -53,7 +53,12 @@ def confirm_page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         notices.confirm(row)
         row.refresh_from_db()
-    context = {"notice": row, "done": row.confirmed_at is not None, "noindex": True}
+    context = {
+        "notice": row,
+        "done": row.confirmed_at is not None,
+        "stop_url": notices.link(row, "avisame-baja"),
+        "noindex": True,
+    }
     return render(request, "leads/announced_confirm.html", context)
 
 
@@ -63,10 +68,11 @@ def confirm_page(request: HttpRequest) -> HttpResponse:
 def stop_page(request: HttpRequest) -> HttpResponse:
     """Unsubscribe, also by the bare POST of a mail program (RFC 8058)."""
     row = notices.notice_of(request.GET.get("aviso", ""))
-    if row is not None and request.method == "POST":
+    done = row is not None and request.method == "POST"
+    if row is not None and done:
         row.delete()
-    done = row is None or request.method == "POST"
-    return render(request, "leads/announced_stop.html", {"done": done, "noindex": True})
+    context = {"is_known": row is not None, "done": done, "noindex": True}
+    return render(request, "leads/announced_stop.html", context, status=200 if row else 404)
 
 
 def _row(request: HttpRequest) -> UniversityNotice:

@@ -80,6 +80,23 @@ def test_page_is_the_same_for_who_waits_already_who_gets_no_second_mail(duero):
     assert row == UniversityNotice.objects.get(email="ana@example.com")
 
 
+def test_asking_again_renews_the_week_and_after_an_opening_begins_anew(duero):
+    ask(duero)
+    UniversityNotice.objects.update(asked_at=timezone.now() - timedelta(days=6))
+    ask(duero)
+    assert UniversityNotice.objects.get().asked_at > timezone.now() - timedelta(hours=1)
+    UniversityNotice.objects.update(confirmed_at=timezone.now(), told_at=timezone.now())
+    ask(duero)
+    row = UniversityNotice.objects.get()
+    assert (row.confirmed_at, row.told_at) == (None, None)
+
+
+def test_confirmed_page_leads_to_the_end_of_the_notice(duero):
+    row = waiting(duero)
+    page = Client().get(path(row, "avisame-confirmar")).content.decode()
+    assert path(row, "avisame-baja") in page
+
+
 def test_tagged_addresses_are_one_mailbox(duero):
     for email in ("ana+1@example.com", "ana+2@example.com"):
         ask(duero, email)
@@ -129,7 +146,7 @@ def test_unsubscribing_deletes_the_row_and_stops_the_waiting_mail(duero):
     assert not UniversityNotice.objects.exists()
     with pytest.raises(NoLongerDue):
         render_mail(mail.template, mail.context, reveal=False)
-    assert Client().post(page).status_code == 200
+    assert Client().post(page).status_code == 404
     assert Client().get(path(row, "avisame-confirmar")).status_code == 404
 
 
@@ -137,7 +154,7 @@ def test_unsubscribing_deletes_the_row_and_stops_the_waiting_mail(duero):
 def test_forged_links_do_nothing(duero, token):
     waiting(duero)
     assert Client().post("/avisame/confirmar", query_params={"aviso": token}).status_code == 404
-    assert Client().post("/avisame/baja", query_params={"aviso": token}).status_code == 200
+    assert Client().post("/avisame/baja", query_params={"aviso": token}).status_code == 404
     assert UniversityNotice.objects.count() == 1
 
 
