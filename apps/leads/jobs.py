@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from apps.core.jobs import job
-from apps.leads.announced.notices import tell_of_opened
+from apps.leads.announced.waiting import tell_of_opened
 
 
 @job("tell_of_universities", "Avisar de universidades que abren", when=timedelta(minutes=15))

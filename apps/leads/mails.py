@@ -24,7 +24,7 @@ from apps.catalogue.reads import catalogue_vat_note
 from apps.catalogue.vat import vat_note
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
-from apps.leads.announced.notices import link
+from apps.leads.announced.waiting import link
 from apps.leads.fields import LINES, OF_REQUEST
 from apps.leads.models import Lead, LeadEntry, Quote, RequestedSubject, UniversityNotice
 from apps.leads.quote_links import link_path

@@ -19,7 +19,7 @@ from apps.core.privacy import (
     register_retention,
 )
 from apps.leads import attachments
-from apps.leads.announced.notices import TOLD_KEPT, UNCONFIRMED_KEPT
+from apps.leads.announced.waiting import TOLD_KEPT, UNCONFIRMED_KEPT
 from apps.leads.fields import OF_LEAD, OF_REQUEST
 from apps.leads.models import (
     Attachment,

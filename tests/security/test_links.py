@@ -18,7 +18,7 @@ from apps.classroom.models import Account, Enrolment
 from apps.core.dates import today
 from apps.core.mail.registry import SecretUrl
 from apps.core.mail.samples import mail_previews
-from apps.leads.announced.notices import link
+from apps.leads.announced.waiting import link
 from apps.leads.models import Quote, UniversityNotice
 from apps.leads.quote_links import link_path as quote_path
 from apps.orders.checkout.remind import unsubscribe_token

@@ -11,7 +11,7 @@ from apps.core.identity import email_identity
 from apps.core.web.response_headers import private_form_page, private_page
 from apps.core.web.throttle import Limit
 from apps.core.web.timing import constant_time
-from apps.leads.announced import notices
+from apps.leads.announced import waiting
 from apps.leads.announced.models import UniversityNotice
 
 ASKING = Limit("avisame", times=10, seconds=600)
@@ -22,7 +22,7 @@ MAILBOXES = Limit("avisame-correo", times=3, seconds=3600)
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask_page(request: HttpRequest) -> HttpResponse:
     """The form, and after it the same page whether the address waits already or not."""
-    university = notices.announced_university(request.GET.get("universidad", ""))
+    university = waiting.announced_university(request.GET.get("universidad", ""))
     if university is None:
         raise Http404
     form = NewLinkForm(request.POST if request.method == "POST" else None)
@@ -34,8 +34,8 @@ def ask_page(request: HttpRequest) -> HttpResponse:
         ASKING.count(request)
         MAILBOXES.count_key(email_identity(email))
         with constant_time():
-            notices.ask(university, email)
-    except (TooManyRequests, notices.NoPlace) as refusal:
+            waiting.ask(university, email)
+    except (TooManyRequests, waiting.NoPlace) as refusal:
         form.add_error(None, refusal.message)
         answer = render(request, "leads/announced.html", context, status=refusal.status)
         if isinstance(refusal, TooManyRequests):
@@ -51,12 +51,12 @@ def ask_page(request: HttpRequest) -> HttpResponse:
 def confirm_page(request: HttpRequest) -> HttpResponse:
     row = _row(request)
     if request.method == "POST":
-        notices.confirm(row)
+        waiting.confirm(row)
         row.refresh_from_db()
     context = {
         "notice": row,
         "done": row.confirmed_at is not None,
-        "stop_url": notices.link(row, "avisame-baja"),
+        "stop_url": waiting.link(row, "avisame-baja"),
         "noindex": True,
     }
     return render(request, "leads/announced_confirm.html", context)
@@ -67,7 +67,7 @@ def confirm_page(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_page(request: HttpRequest) -> HttpResponse:
     """Unsubscribe, also by the bare POST of a mail program (RFC 8058)."""
-    row = notices.notice_of(request.GET.get("aviso", ""))
+    row = waiting.notice_of(request.GET.get("aviso", ""))
     done = row is not None and request.method == "POST"
     if row is not None and done:
         row.delete()
@@ -76,7 +76,7 @@ def stop_page(request: HttpRequest) -> HttpResponse:
 
 
 def _row(request: HttpRequest) -> UniversityNotice:
-    row = notices.notice_of(request.GET.get("aviso", ""))
+    row = waiting.notice_of(request.GET.get("aviso", ""))
     if row is None:
         raise Http404
     return row

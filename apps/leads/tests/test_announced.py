@@ -11,9 +11,9 @@ from apps.catalogue.models import University
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all, purge_all
-from apps.leads.announced import notices
+from apps.leads.announced import waiting as list_of_waiting
 from apps.leads.announced.models import UniversityNotice
-from apps.leads.announced.notices import UNCONFIRMED_KEPT, confirm, link, tell_of_opened
+from apps.leads.announced.waiting import UNCONFIRMED_KEPT, confirm, link, tell_of_opened
 from apps.leads.jobs import tell_of_universities
 from tests.helpers.factories import make_degree, make_subject, make_university
 from tests.helpers.parallel import in_parallel
@@ -171,7 +171,7 @@ def test_wrong_address_and_full_list_say_so(duero, monkeypatch):
         200,
         True,
     )
-    monkeypatch.setattr(notices, "MOST_UNCONFIRMED", 0)
+    monkeypatch.setattr(list_of_waiting, "MOST_UNCONFIRMED", 0)
     answer = ask(duero)
     assert answer.status_code == 503
     assert "Inténtalo mañana" in answer.content.decode()
