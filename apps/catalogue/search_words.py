@@ -1,4 +1,4 @@
-"""What the words of a search say beside names: a lesson, a semester, a code, a number.
+"""Words of a search that are no names: a lesson, a semester, a code, a number.
 
 "pec 1" is the lesson, "2.º semestre" the half of the year, "65011027" the code of a subject at its
 university. What is left are words of names, in which "1" is also "I".

@@ -1,4 +1,4 @@
-"""What the sample catalogue teaches in twenty of its subjects: syllabus, dates, questions.
+"""Syllabus, dates and questions of twenty subjects of the sample catalogue.
 
 The other subjects have none, as in a catalogue that is being written.
 """

@@ -201,7 +201,7 @@ def bounced_mail(shop: SampleShop, at: datetime) -> None:
 
 
 def studies(order: Order, last: datetime, *done: int) -> None:
-    """What the classroom says of the order's items: so many of five activities done in each.
+    """Progress in each item of the order: so many of five activities done.
 
     Written directly: the sample shop has no Moodle that could be asked.
     """

@@ -193,7 +193,7 @@ def _findable_by(*fields: str, name: str) -> models.Index:
 
 
 class HasStudyFacts(Named):
-    """What the page of a subject says of the studies. What is empty is not said."""
+    """Facts of the studies that the page of a subject states. It leaves out what is empty."""
 
     class Semester(models.TextChoices):
         FIRST = "first", "Primer semestre"

@@ -56,7 +56,7 @@ class Problem(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a student has done with an item: activities done of a total, and the last visit.
+    """A student's progress in an item: activities done of a total, and the last visit.
 
     A total of 0 means that the classroom does not track it. `last_access_at` is None before the
     first visit.
@@ -149,7 +149,7 @@ class Classroom(Protocol):
         """
 
     def progress(self, external_id: str, items: Sequence[Item]) -> dict[Item, Seen]:
-        """What the account has done with the items. Those of which nothing is known are left out.
+        """The account's progress in the items. Those of which nothing is known are left out.
 
         Raises ClassroomError.
         """

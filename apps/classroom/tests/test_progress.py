@@ -1,4 +1,4 @@
-"""What the classroom says of a student's progress: fetched, stored, and switched off."""
+"""A student's progress, as the classroom reports it: fetched, stored, and switched off."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -8,7 +8,7 @@ from apps.leads.announced.models import UniversityNotice
 
 @admin.register(UniversityNotice)
 class UniversityNoticeAdmin(AcademyModelAdmin):
-    """Who waits for which university. Filtered by one, the list says how many."""
+    """The list of mailboxes that wait for a university. Filtered by one, it says how many."""
 
     list_display = (
         "email",

@@ -50,12 +50,12 @@ def ask_page(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm_page(request: HttpRequest) -> HttpResponse:
     row = _row(request)
-    if request.method == "POST":
-        waiting.confirm(row)
-        row.refresh_from_db()
+    if request.method == "POST" and not waiting.confirm(row):
+        # The row was deleted since it was read.
+        raise Http404
     context = {
         "notice": row,
-        "done": row.confirmed_at is not None,
+        "done": request.method == "POST" or row.confirmed_at is not None,
         "stop_url": waiting.link(row, "avisame-baja"),
         "noindex": True,
     }

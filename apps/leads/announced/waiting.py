@@ -79,9 +79,11 @@ def notice_of(token: str) -> UniversityNotice | None:
     return rows.filter(pk=int(number), email=email).first()
 
 
-def confirm(row: UniversityNotice) -> None:
-    rows = UniversityNotice.objects.filter(pk=row.pk, confirmed_at=None)
-    rows.update(confirmed_at=timezone.now())
+def confirm(row: UniversityNotice) -> bool:
+    """Confirm the address, which may be confirmed already. False if the row is gone."""
+    rows = UniversityNotice.objects.filter(pk=row.pk)
+    rows.filter(confirmed_at=None).update(confirmed_at=timezone.now())
+    return rows.exists()
 
 
 def tell_of_opened() -> int:

@@ -91,6 +91,13 @@ def test_asking_again_renews_the_week_and_after_an_opening_begins_anew(duero):
     assert (row.confirmed_at, row.told_at) == (None, None)
 
 
+def test_address_whose_row_is_deleted_meanwhile_is_not_confirmed(duero):
+    ask(duero)
+    row = UniversityNotice.objects.get()
+    UniversityNotice.objects.all().delete()
+    assert confirm(row) is False
+
+
 def test_confirmed_page_leads_to_the_end_of_the_notice(duero):
     row = waiting(duero)
     page = Client().get(path(row, "avisame-confirmar")).content.decode()

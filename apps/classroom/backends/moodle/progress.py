@@ -1,4 +1,4 @@
-"""What a Moodle user has done in the courses of the shop: activities completed, last visit."""
+"""Progress of a Moodle user in the courses of the shop: activities completed, last visit."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ DONE = (1, 2)
 
 
 def progress_in(external_id: str, items: Sequence[Item]) -> dict[Item, Seen]:
-    """What the user has done in the items' courses that they can enter now. Raises MoodleError.
+    """The user's progress in the items' courses that they can enter now. Raises MoodleError.
 
     One call, and one more for each of these courses in which Moodle tracks completion.
     """
