@@ -1,6 +1,6 @@
 """Who owes money: orders with an overdue instalment, and orders of staff that nobody has paid.
 
-The rule is in docs/rules.md, "Orders made by staff" and "Instalments".
+The rules are in docs/rules.md, "Who owes".
 """
 
 from datetime import timedelta
@@ -22,8 +22,13 @@ class DebtQuerySet(OrderQuerySet):
     def owing(self) -> Any:
         """The orders whose buyers owe something. Small indexes hold all of their rows."""
         since = timezone.now() - CART_LIFE - ASKED_ABOUT
+        # A student who presses the button of a renewal has agreed nothing with staff.
         agreed = StaffOrder.objects.filter(
-            awaits_approval=False, by_buyer=False, created_at__gte=since, order__status__in=UNPAID
+            awaits_approval=False,
+            by_buyer=False,
+            renewal=False,
+            created_at__gte=since,
+            order__status__in=UNPAID,
         )
         late = Instalment.objects.late().order_by().values("order_id")
         numbers = late.union(agreed.order_by().values("order_id"), all=True)

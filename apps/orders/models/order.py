@@ -55,7 +55,7 @@ class OrderQuerySet(models.QuerySet["Order"]):
         return self.filter(~Q(flag=""), Exists(twice))
 
     def awaiting_transfer(self) -> "OrderQuerySet":
-        """Open orders made by staff whose buyer pays by bank transfer."""
+        """Open orders that wait for a bank transfer, agreed by staff or chosen by the buyer."""
         return self.filter(status=OrderStatus.CART, by_staff__paid_by="transfer")
 
     def student_id(self) -> int | None:

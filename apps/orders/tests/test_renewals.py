@@ -14,10 +14,11 @@ from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.orders.jobs import offer_renewals
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.models import Debt, Order, OrderLine, StaffOrder
 from apps.orders.offer.bought_before import order_lines_bought_before
 from apps.orders.renewals.renewals import CannotRenew, open_order, price, renewal_link
 from apps.orders.settlement.mark_paid import mark_paid
+from apps.orders.settlement.open_payments import expire
 from apps.payments.audit import audit
 from apps.pricing.models import Terms
 from apps.students.services import find_or_create_student
@@ -191,6 +192,15 @@ def test_lessons_are_renewed_as_lessons_and_wholes_as_wholes(ana, micro):
         provision.func(order_id=900_002)
     lines = {(line.subject.name, line.lesson) for line in price(ana, END).agreed.lines}
     assert lines == {("Microeconomía", None), ("Estadística", lesson)}
+
+
+def test_renewal_that_is_not_paid_is_no_debt(ana, micro):
+    order = open_order(token(ana))
+    assert order.is_open
+    assert not Debt.objects.owing().exists()
+    with time_machine.travel(TWO_WEEKS_BEFORE + timedelta(days=31), tick=False):
+        assert expire(order_id=order.pk)
+        assert not Debt.objects.owing().exists()
 
 
 @pytest.mark.parametrize("forged", ["", "x", "1:2027-02-28", "ñ"])
