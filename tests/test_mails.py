@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -60,10 +61,18 @@ def values_of(template) -> Iterator[dict]:
         yield awkward(ordinary)
 
 
-def mails(template) -> Iterator[RenderedMail]:
-    """Every variant of a mail, with ordinary and with awkward data."""
-    for values in values_of(template):
-        yield render_values(template, values)
+@cache
+def mails(template) -> list[tuple[RenderedMail, MailHtml]]:
+    """Every variant of a mail, with ordinary and with awkward data, rendered and parsed once."""
+    return [
+        (mail, MailHtml(mail.html))
+        for mail in (render_values(template, values) for values in values_of(template))
+    ]
+
+
+def ordinary_mails(template) -> list[tuple[RenderedMail, MailHtml]]:
+    """The variants with ordinary data alone."""
+    return mails(template)[::2]
 
 
 def sent(mail) -> EmailMultiAlternatives:
@@ -132,8 +141,7 @@ def test_a_test_that_renders_a_mail_from_rows_compares_it_with_its_samples(monke
 # ---------------------------------------------------------------- the HTML
 @every_mail
 def test_its_html_is_whole_and_needs_nothing_from_elsewhere(template):
-    for mail in mails(template):
-        html = MailHtml(mail.html)
+    for mail, html in mails(template):
         assert html.all("html")[0].attrs["lang"] == "es"
         assert "".join(html.all_text("title")) == mail.subject.replace(
             "n.º ", "n.º\N{NO-BREAK SPACE}"
@@ -149,8 +157,7 @@ def test_its_html_is_whole_and_needs_nothing_from_elsewhere(template):
 
 @every_mail
 def test_it_fits_600_points_and_long_words_break(template):
-    for mail in mails(template):
-        html = MailHtml(mail.html)
+    for _, html in mails(template):
         for element in html.elements:
             width = element.attrs.get("width", element.style.get("width", "100%"))
             assert width.endswith("%") or int(width.removesuffix("px")) <= 600
@@ -165,8 +172,7 @@ def test_it_fits_600_points_and_long_words_break(template):
 
 @every_mail
 def test_its_text_can_be_read_in_the_light_and_in_the_dark(template):
-    for mail in mails(template):
-        html = MailHtml(mail.html)
+    for _, html in mails(template):
         assert html.dark_rules
         for element in html.visible():
             for dark in (False, True):
@@ -179,16 +185,15 @@ def test_its_text_can_be_read_in_the_light_and_in_the_dark(template):
 
 @every_mail
 def test_programs_that_drop_the_style_sheet_still_show_every_link_as_ours(template):
-    for mail in mails(template):
-        for link in MailHtml(mail.html).all("a"):
+    for _, html in mails(template):
+        for link in html.all("a"):
             assert link.style["color"] in ("#0b5f63", "#ffffff")
 
 
 @every_mail
 def test_the_list_of_mails_shows_a_sentence_of_its_own_behind_the_subject(template):
-    for values in mail_preview(template).samples().values():
-        mail = render_values(template, values)
-        preview = MailHtml(mail.html).preview().strip("\u200c\u00a0 ")
+    for mail, html in ordinary_mails(template):
+        preview = html.preview().strip("\u200c\u00a0 ")
         assert 15 <= len(preview) <= 140
         assert preview != mail.subject
 
@@ -196,12 +201,12 @@ def test_the_list_of_mails_shows_a_sentence_of_its_own_behind_the_subject(templa
 # ---------------------------------------------------------------- both versions
 @every_mail
 def test_both_versions_have_the_same_links_and_each_leads_somewhere(template):
-    for mail in mails(template):
+    for mail, html in mails(template):
         in_text = {link.rstrip(".,)") for link in re.findall(r"https?://\S+", mail.text)}
-        assert MailHtml(mail.html).links() == in_text
+        assert html.links() == in_text
         for link in in_text:
             assert link.startswith((f"{settings.SITE_URL}/", "https://"))
-        addresses = {a.attrs["href"] for a in MailHtml(mail.html).all("a")} - in_text
+        addresses = {a.attrs["href"] for a in html.all("a")} - in_text
         assert {address.removeprefix("mailto:") for address in addresses} <= set(
             re.findall(r"\S+@[\w.]+\w", mail.text)
         )
@@ -214,16 +219,16 @@ def test_no_variable_is_left_open(template, settings):
         {**engine, "OPTIONS": {**engine["OPTIONS"], "string_if_invalid": UNRESOLVED}}
     ]
     assert Engine.get_default().string_if_invalid == UNRESOLVED
-    for mail in mails(template):
+    for values in values_of(template):
+        mail = render_values(template, values)
         assert "¡¡" not in mail.subject + mail.text + mail.html
         assert not re.search(r"\{[{%]", mail.subject + mail.text + mail.html)
 
 
 @every_mail
 def test_it_speaks_spanish_and_says_no_none(template):
-    for values in mail_preview(template).samples().values():
-        mail = render_values(template, values)
-        seen = " ".join(text for element in MailHtml(mail.html).visible() for text in element.texts)
+    for mail, html in ordinary_mails(template):
+        seen = " ".join(text for element in html.visible() for text in element.texts)
         for text in (mail.subject, mail.text, seen):
             words = re.sub(r"https?://\S+|\S+@\S+", "", text)
             assert not ENGLISH.search(words), ENGLISH.search(words)
@@ -231,7 +236,7 @@ def test_it_speaks_spanish_and_says_no_none(template):
 
 @every_mail
 def test_its_text_is_lines_that_can_be_read(template):
-    for mail in mails(template):
+    for mail, _ in mails(template):
         for line in sent(mail).body.splitlines():
             longest = max((len(word) for word in line.split()), default=0)
             assert len(line) <= max(100, longest + 2), line
@@ -242,7 +247,7 @@ def test_its_text_is_lines_that_can_be_read(template):
 
 @every_mail
 def test_its_subject_is_one_short_line_and_survives_the_way(template):
-    for mail in mails(template):
+    for mail, _ in mails(template):
         assert 8 <= len(mail.subject) <= 78
         assert mail.subject.isprintable() or "\u200d" in mail.subject
         message = sent(mail).message()
@@ -252,7 +257,7 @@ def test_its_subject_is_one_short_line_and_survives_the_way(template):
 
 @every_mail
 def test_only_what_nobody_asked_for_can_be_unsubscribed(template):
-    ends = {bool(mail.unsubscribe_url) for mail in mails(template)}
+    ends = {bool(mail.unsubscribe_url) for mail, _ in mails(template)}
     assert ends == {template in ("cart_reminder", "university_open")}
 
 

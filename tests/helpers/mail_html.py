@@ -7,6 +7,7 @@ Colours are worked out from inline styles and, for dark mode, from the rules of 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -21,7 +22,7 @@ class Element:
     parent: "Element | None"
     texts: list[str] = field(default_factory=list)
 
-    @property
+    @cached_property
     def style(self) -> dict[str, str]:
         return _declarations(self.attrs.get("style", ""))
 

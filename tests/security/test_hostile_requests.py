@@ -180,20 +180,20 @@ def test_parameter_with_nul_is_named():
     assert answer.json()["fields"] == {"university_id": ["Contiene un carácter nulo."]}
 
 
-@pytest.mark.parametrize("path", [path for path, methods in PATHS.items() if "post" in methods])
-@pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"1", b"true"])
-def test_json_that_is_no_object_is_refused_in_spanish(path, body):
-    if path in ("/api/send-preview-contact", "/api/stripe/webhook"):
-        pytest.skip("reads no JSON from visitors")
-    answer = send(path, "POST", "", body, {})
+def test_json_that_is_no_object_is_refused_in_spanish():
+    # The upload of a file and the webhook read no JSON from visitors.
+    others = {"/api/send-preview-contact", "/api/stripe/webhook"}
+    for path in {path for path, methods in PATHS.items() if "post" in methods} - others:
+        for body in (b"null", b"[]", b'"x"', b"1", b"true"):
+            answer = send(path, "POST", "", body, {})
 
-    assert answer.status_code == 400
-    assert answer.json() == {
-        "success": False,
-        "error": "El contenido de la petición debe ser un objeto JSON.",
-        "code": "invalid",
-        "fields": {},
-    }
+            assert answer.status_code == 400, (path, body)
+            assert answer.json() == {
+                "success": False,
+                "error": "El contenido de la petición debe ser un objeto JSON.",
+                "code": "invalid",
+                "fields": {},
+            }, (path, body)
 
 
 def test_compressed_body_is_refused_and_not_unpacked():

@@ -50,15 +50,16 @@ def test_every_list_refuses_the_lookups_that_it_does_not_offer(client):
         assert refused, (model, lookup, answer.status_code)
 
 
-@pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model.__name__)
-def test_no_list_offers_more_than_exact_lookups_and_ranges_of_dates(model):
-    offered = allowed_lookups(admin.site._registry[model], None)
-    endings = {lookup.rpartition("__")[2] for lookup in offered if "__" in lookup}
-    assert endings <= {
-        "exact", "isnull", "isempty", "gte", "lt", "year", "month", "day", "date", "created_at",
-        "degree", "semester", "university", "status",
-    }  # fmt: skip
-    assert not [name for name in offered if "password" in name or "token" in name or "key" in name]
+def test_no_list_offers_more_than_exact_lookups_and_ranges_of_dates():
+    for model, page in admin.site._registry.items():
+        offered = allowed_lookups(page, None)
+        endings = {lookup.rpartition("__")[2] for lookup in offered if "__" in lookup}
+        assert endings <= {
+            "exact", "isnull", "isempty", "gte", "lt", "year", "month", "day", "date",
+            "created_at", "degree", "semester", "university", "status",
+        }, model  # fmt: skip
+        secret = ("password", "token", "key")
+        assert not [name for name in offered if any(word in name for word in secret)], model
 
 
 def test_no_filter_reads_its_choices_from_the_list_s_own_table():
