@@ -92,6 +92,27 @@ describe("a request", () => {
     ]);
   });
 
+  it("that is aborted while the body arrives is no response that does not match", async () => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const abort = new AbortController();
+    const body = new ReadableStream({
+      pull(controller) {
+        abort.abort();
+        controller.error(abort.signal.reason);
+      },
+    });
+    vi.stubGlobal("fetch", async () => new Response(body));
+    const error: unknown = await failureOf(get("/api/x", Answer, { signal: abort.signal }));
+    expect(error).toBe(abort.signal.reason);
+    expect(logged).not.toHaveBeenCalled();
+  });
+
+  it("whose connection is lost while the body arrives is an ApiError with code network", async () => {
+    const body = new ReadableStream({ pull: (to) => to.error(new TypeError("network error")) });
+    vi.stubGlobal("fetch", async () => new Response(body));
+    expect((await failureOf(get("/api/x", Answer))).code).toBe("network");
+  });
+
   it("that was aborted rejects with the abort reason, not with a network error", async () => {
     const abort = new AbortController();
     vi.stubGlobal("fetch", () => {

@@ -69,12 +69,16 @@ async function request<Schema extends z.ZodMiniType>(
   schema: Schema,
   init: RequestInit,
 ): Promise<z.output<Schema>> {
-  const response = await fetch(path, { ...init, credentials: "same-origin" }).catch((error) => {
+  const notReceived = (error: Error): never => {
     // The caller aborted the request: this is not a lost connection.
     if (init.signal?.aborted && error.name !== "TimeoutError") throw error;
     throw new ApiError(0, "network", NO_CONNECTION);
-  });
-  const data: unknown = await response.json().catch(() => null);
+  };
+  const response = await fetch(path, { ...init, credentials: "same-origin" }).catch(notReceived);
+  // A request can be aborted, or its connection lost, while the body arrives, too.
+  const data: unknown = await response
+    .json()
+    .catch((error: Error) => (error.name === "SyntaxError" ? null : notReceived(error)));
   if (!response.ok) {
     const failure = z.safeParse(Failure, data);
     if (!failure.success) throw new ApiError(response.status, "unexpected", UNEXPECTED_RESPONSE);
