@@ -53,6 +53,10 @@ def multiply(row: Model, times: int, **columns: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT max(id) FROM "{table}"')
         (highest,) = cursor.fetchone()
+        # The time limit is for the pages' statements, not for making their rows on a busy machine.
+        cursor.execute("SHOW statement_timeout")
+        (timeout,) = cursor.fetchone()
+        cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(
             f'INSERT INTO "{table}" (id, {quoted}) SELECT {highest} + n, {values} '
             f'FROM "{table}" source, generate_series(1, {times}) n WHERE source.id = {row.pk}'
@@ -61,6 +65,7 @@ def multiply(row: Model, times: int, **columns: str) -> int:
             f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM \"{table}\""
         )
         cursor.execute(f'ANALYZE "{table}"')
+        cursor.execute(f"SET LOCAL statement_timeout = '{timeout}'")
     return int(highest)
 
 
