@@ -41,7 +41,7 @@ ODD = {
     "invitee_max": 11, "reward_full_payment": "31", "reward_instalments": "27",
     "instalment_count": 7, "instalment_every_days": 37, "instalment_minimum_total": "43",
     "discount_code_percent": 17, "discount_code_days": 53, "quote_days": 59,
-    "reminder_hours": "26, 77", "renewal_percent": 67,
+    "reminder_hours": "26, 77", "renewal_percent": 67, "lesson_credit": "on",
 }  # fmt: skip
 OTHER = {
     "volume_2": "18,50", "volume_3": "49", "volume_4": "73", "volume_5": "97", "volume_6": "127",
@@ -49,10 +49,11 @@ OTHER = {
     "invitee_max": 12, "reward_full_payment": "38", "reward_instalments": "28",
     "instalment_count": 9, "instalment_every_days": 41, "instalment_minimum_total": "46",
     "discount_code_percent": 22, "discount_code_days": 61, "quote_days": 57,
-    "reminder_hours": "28, 79", "renewal_percent": 63,
+    "reminder_hours": "28, 79", "renewal_percent": 63, "lesson_credit": "on",
 }  # fmt: skip
 # Where each number is stated. The days of a quote are a date in its mail, and the hours of
-# reminders are nowhere, of renewals only the price: other tests look at what they do.
+# reminders are nowhere, of renewals only the price, of credit what was paid: other tests look at
+# what they do.
 STATED = {
     "volume_2": r"{}(,00)? €", "volume_3": r"{},00 €", "volume_4": r"{},00 €",
     "volume_5": r"{},00 €", "volume_6": r"{},00 €",
@@ -198,7 +199,9 @@ def stated(numbers, column):
 def test_every_number_is_a_column_of_this_test(staff):
     columns = {field.name for field in Terms._meta.concrete_fields}
     assert ODD.keys() == OTHER.keys() == columns - {"id", "changed_at", "changed_by", "changes"}
-    assert ODD.keys() - STATED.keys() == {"quote_days", "reminder_hours", "renewal_percent"}
+    assert ODD.keys() - STATED.keys() == {
+        "quote_days", "reminder_hours", "renewal_percent", "lesson_credit",
+    }  # fmt: skip
     of_rules = {field.name.removesuffix("_cents") for field in fields(SaleTerms)} - {"volume"}
     assert of_rules <= ODD.keys()
 

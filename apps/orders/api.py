@@ -10,7 +10,7 @@ from apps.classroom.provisioning import account_status
 from apps.core.errors import Invalid
 from apps.core.money import as_json, to_cents
 from apps.core.web.api import PublicAPIView
-from apps.core.web.response_headers import PRIVATE
+from apps.core.web.response_headers import NO_STORE, PRIVATE
 from apps.core.web.throttle import Limit
 from apps.orders.checkout.existing_order import open_order
 from apps.orders.checkout.recover import note_link_opened, recover
@@ -22,11 +22,13 @@ from apps.orders.ledger.payments import amount_paid_cents
 from apps.orders.models import Gift, Order, Payment
 from apps.orders.models.statuses import ACTIVE, EventKind
 from apps.orders.offer.bought_before import names_bought_twice
+from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.promo import uses as promo_uses
 from apps.orders.serializers import (
     CorrectEmailInput,
     CorrectEmailOutput,
+    LessonCreditOutput,
     PaidOrderOutput,
     PromoInput,
     PromoOutput,
@@ -36,8 +38,10 @@ from apps.orders.serializers import (
 )
 from apps.pricing.models import PromoCode
 from apps.pricing.promo_checks import PromoRefused
+from apps.pricing.reads import current_terms
 from apps.pricing.rules import promo_discount_cents
 from apps.students.devices import is_known_buyer
+from apps.students.session import current_student
 
 PROMO_TRIES = Limit("promo", times=20, seconds=600)
 # A cart of 200 lines takes 40 ms: its total is computed for both payment types.
@@ -116,6 +120,20 @@ def _promo_answer(
         "is_referral_code": promo.is_referral_code if promo else False,
         "error_message": error,
     }
+
+
+class LessonCredit(PublicAPIView):
+    @extend_schema(
+        summary="Lo que quien ha iniciado sesión ya pagó por lecciones de cada asignatura",
+        description="Se descuenta al comprar la asignatura entera, si la academia lo ofrece.",
+        responses=LessonCreditOutput,
+    )
+    def get(self, request: Request) -> Response:
+        student = current_student(request)
+        offered = student is not None and current_terms().lesson_credit
+        paid = paid_for_lessons(student.pk) if student is not None and offered else {}
+        rows = [{"subject_id": pk, "amount": as_json(cents)} for pk, cents in paid.items()]
+        return Response({"credits": rows}, headers=NO_STORE)
 
 
 class RecoverOrder(PublicAPIView):

@@ -352,6 +352,15 @@ class CorrectEmailOutput(serializers.Serializer[dict[str, Any]]):
     email = serializers.CharField(help_text="El correo nuevo, casi tapado.")
 
 
+class CreditOutput(serializers.Serializer[dict[str, Any]]):
+    subject_id = serializers.IntegerField()
+    amount = serializers.FloatField(help_text="En euros.")
+
+
+class LessonCreditOutput(serializers.Serializer[dict[str, Any]]):
+    credits = CreditOutput(many=True)
+
+
 class QueryChoiceField(serializers.ChoiceField):
     """A choice in a query. An empty one is refused, which DRF would take for a missing one."""
 

@@ -17,6 +17,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from rest_framework import serializers
 
+from apps.catalogue.models import Subject
 from apps.classroom.forms import NewLinkForm, SiteForm
 from apps.classroom.link_requests import request_link
 from apps.classroom.progress import progress_of
@@ -29,12 +30,14 @@ from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
 from apps.orders.models import Order
 from apps.orders.models.statuses import SOLD
+from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.reads import orders_of
 from apps.orders.renewals.renewals import renewals_for
 from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
 from apps.pages.opinions.asking import link_path, linked_opinions
 from apps.pages.opinions.models import Opinion
+from apps.pricing.reads import current_terms
 from apps.students.devices import remember_device
 from apps.students.models import Student
 from apps.students.services import request_erasure, update_own_data
@@ -192,6 +195,7 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
         "form": form,
         "orders": [_shown_order(order) for order in orders_of(student)[:MOST_SHOWN]],
         "renewals": renewals_for(student),
+        "credits": _credits(student),
         "today": today(),
         "progress": progress_of(student)[:MOST_SHOWN],
         "opinions": _opinions(student),
@@ -201,6 +205,15 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
         "erasure_requested": hasattr(student, "erasure_request"),
     }
     return _page(request, "account", context)
+
+
+def _credits(student: Student) -> list[tuple[Subject, int]]:
+    """The subjects that cost the student less, with the cents that they have paid for lessons."""
+    if not current_terms().lesson_credit:
+        return []
+    paid = paid_for_lessons(student.pk)
+    subjects = Subject.objects.on_sale().filter(pk__in=paid).order_by("name")
+    return [(subject, paid[subject.pk]) for subject in subjects]
 
 
 def _opinions(student: Student) -> list[tuple[Opinion, str]]:

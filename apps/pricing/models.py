@@ -550,6 +550,12 @@ class Terms(models.Model):
         help_text="Desde 14 días antes de que termine, con un enlace por correo. 0: no se ofrece.",
         db_default=_NEW_SHOP.renewal_percent,
     )
+    lesson_credit = models.BooleanField(
+        "descontar las lecciones pagadas al comprar la asignatura entera",
+        default=_NEW_SHOP.lesson_credit,
+        db_default=_NEW_SHOP.lesson_credit,
+        help_text="Para quien ha iniciado sesión y aún tiene acceso a esas lecciones.",
+    )
     reminder_hours = models.CharField(
         "horas de los avisos de compra a medias",
         max_length=40,
@@ -624,6 +630,7 @@ class Terms(models.Model):
             discount_code_days=self.discount_code_days,
             quote_days=self.quote_days,
             renewal_percent=self.renewal_percent,
+            lesson_credit=self.lesson_credit,
             reminder_hours=hours_of(self.reminder_hours),
         )
 

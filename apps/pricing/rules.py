@@ -6,7 +6,7 @@ pass the terms of sale, which are read once for a request or task.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 from typing import Literal
@@ -35,6 +35,7 @@ MONTHS = (
 )  # fmt: skip
 PROMO_NAME = "Código promocional"
 QUOTE_NAME = "Precio de tu presupuesto"
+CREDIT_NAME = "Ya pagado por tus lecciones"
 
 
 @dataclass(frozen=True)
@@ -140,15 +141,21 @@ class QuoteTerms:
 
 @dataclass(frozen=True)
 class Item:
-    """A cart line: a complete subject at its `final_price`, or a single lesson at its `price`."""
+    """A cart line: a complete subject at its `final_price`, or a single lesson at its `price`.
+
+    `paid_cents` were paid for lessons of the complete subject that its buyer has.
+    """
 
     price_cents: int
     complete: bool
     degree_id: int | None = None
+    paid_cents: int = 0
 
     def __post_init__(self) -> None:
-        if self.price_cents < 0:
+        if self.price_cents < 0 or self.paid_cents < 0:
             raise ValueError("a price is never negative")
+        if self.paid_cents and not self.complete:
+            raise ValueError("only complete subjects cost less because of their lessons")
 
 
 class DiscountKind(StrEnum):
@@ -157,6 +164,7 @@ class DiscountKind(StrEnum):
     FULL_PAYMENT = "full_payment"
     PROMO_CODE = "promo_code"
     QUOTE = "quote"
+    CREDIT = "credit"
     # Rows store the values of these two.
     FRIEND_CODE = "invited"
     FRIENDS = "invitees"
@@ -173,10 +181,14 @@ class Discount:
 
 @dataclass(frozen=True)
 class CartLine:
-    """The two prices of an item. They differ only while a campaign shows list prices."""
+    """The two prices of an item. They differ only while a campaign shows list prices.
+
+    `credit_cents` is the part of the total that was paid for the subject's lessons before.
+    """
 
     list_price_cents: int
     price_cents: int
+    credit_cents: int = 0
 
 
 @dataclass(frozen=True)
@@ -252,6 +264,8 @@ def quote_cart(
     `binding_cents` is the price of a quote that binds for this cart; the caller has checked that
     with `quote_mismatch`. Its one discount replaces all others, the promo code's included. Raises
     ValueError if it is above the sum of the prices.
+
+    Last, and from a quote's price, too, comes off what was paid for lessons (`Item.paid_cents`).
     """
     in_cart = [campaign for campaign in campaigns if campaign.cart]
     of_items = [campaign_for(in_cart, item.degree_id) for item in items]
@@ -270,6 +284,8 @@ def quote_cart(
         if payment_type == PaymentType.FULL:
             _take_full_payment(remainder, subtotal_cents, terms)
         promo_cents = _take_promo(remainder, promo, complete_subjects)
+    lines = _with_credits(lines, items, remainder.cents)
+    remainder.take(DiscountKind.CREDIT, CREDIT_NAME, sum(line.credit_cents for line in lines))
     return CartQuote(
         lines=lines,
         discounts=tuple(remainder.discounts),
@@ -284,6 +300,27 @@ def _take_binding_quote(remainder: _Remainder, subtotal_cents: int, binding_cent
     if not 0 <= binding_cents <= subtotal_cents:
         raise ValueError(f"{binding_cents} can't bind for prices of {subtotal_cents}")
     remainder.take(DiscountKind.QUOTE, QUOTE_NAME, remainder.cents - binding_cents)
+
+
+def _with_credits(
+    lines: tuple[CartLine, ...], items: Sequence[Item], total_cents: int
+) -> tuple[CartLine, ...]:
+    """The lines with what was paid for lessons before, at most each line's part of the total.
+
+    A subject whose lessons cost more than it does makes no other line cheaper.
+    """
+    list_total_cents = sum(line.list_price_cents for line in lines)
+    if not list_total_cents:
+        return lines
+    return tuple(
+        replace(
+            line,
+            credit_cents=min(
+                item.paid_cents, total_cents * line.list_price_cents // list_total_cents
+            ),
+        )
+        for line, item in zip(lines, items, strict=True)
+    )
 
 
 def _line(item: Item, campaign: CampaignTerms | None) -> CartLine:

@@ -40,6 +40,8 @@ class SaleTerms:
     quote_days: int = 14
     # What buying again costs before and after access ends, of the price of the day; 0: not sold.
     renewal_percent: int = 0
+    # Whether students who have lessons of a subject pay the rest of its price for the whole.
+    lesson_credit: bool = False
     # Hours after which a buyer who agreed is reminded of an unpaid cart; none: never.
     reminder_hours: tuple[int, ...] = (24, 72)
 

@@ -194,7 +194,16 @@ export type ResendResponse = z.output<typeof ResendResponse>;
 export const Me = z.object({
   student: z.nullable(z.object({ email: z.string(), phone: z.string() })),
 });
-export type SignedInStudent = NonNullable<z.output<typeof Me>["student"]>;
+
+/** What the signed-in student has paid for lessons of each subject. */
+export const LessonCredit = z.object({
+  credits: z.array(
+    z.pipe(
+      z.object({ subject_id: z.number(), amount: z.number() }),
+      z.transform(({ subject_id, amount }) => ({ subjectId: subject_id, cents: toCents(amount) })),
+    ),
+  ),
+});
 
 export const StripeKey = z.object({ publishableKey: z.string(), scriptUrl: z.string() });
 export type StripeKey = z.output<typeof StripeKey>;

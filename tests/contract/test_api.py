@@ -13,6 +13,7 @@ PATHS = {
     "/api/subjects": {"get"},
     "/api/catalogue": {"get"},
     "/api/suggestions": {"get"},
+    "/api/lesson-credit": {"get"},
     "/api/me": {"get"},
     "/api/pricing": {"get"},
     "/api/orders/recover": {"get"},

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 PAYING = ["/compra", "/complete-payment?order=1&token=x", "/plazos"]
 NOT_PAYING = [
     "/", "/precios", "/terminos", "/success?session_id=x", "/cancel", "/aula", "/login",
-    "/admin/login/", "/nothing", "/api/docs", "/api/me", "/healthz",
+    "/admin/login/", "/nothing", "/api/docs", "/api/me", "/api/lesson-credit", "/healthz",
 ]  # fmt: skip
 
 

@@ -69,7 +69,8 @@ PAGES = (
 )  # fmt: skip
 ANSWERS = (
     "/api/universities", "/api/degrees?university_id=1", "/api/subjects?degree_id=1",
-    "/api/catalogue?search=a{n}", "/api/suggestions?q=a{n}", "/api/me", "/api/pricing",
+    "/api/catalogue?search=a{n}", "/api/suggestions?q=a{n}", "/api/lesson-credit", "/api/me",
+    "/api/pricing",
     "/api/orders/by-payment?payment_intent_id=pi_{n}",
     "/api/get-stripe-public-key", "/api/instalments?order={n}&token=x",
     "/api/quotes?presupuesto=x{n}", "/api/schema", "/api/docs", "/api/nothing{n}",

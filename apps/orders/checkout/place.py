@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from django.db import transaction
 
+from apps.core.identity import email_identity
 from apps.orders.checkout.acceptances import check_acceptances
 from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.checkout.by_transfer import awaits_buyers_transfer, stop_awaiting
@@ -16,7 +17,7 @@ from apps.orders.errors import (
     OpenPaymentInTheWay,
 )
 from apps.orders.gifts.details import GiftDetails, stored_details
-from apps.orders.models import StaffOrder
+from apps.orders.models import Order, StaffOrder
 from apps.orders.models.staff_order import is_renewal
 from apps.orders.offer.offer import Asked, Offer, offer_for
 from apps.orders.promo import uses as promo_uses
@@ -63,6 +64,7 @@ def place(checkout: Checkout) -> Placed:
             student_id=signed_in.pk if signed_in and tells_bought else None,
             check_purchases=checkout.checks_purchases,
             locks_code=True,
+            credit_for=_credit_for(checkout, order, signed_in) if gift is None else None,
         )
     )
     _raise_first_refusal(offer)
@@ -127,6 +129,19 @@ def _signed_in(checkout: Checkout) -> Student | None:
         return None
     student = Student.objects.with_email(checkout.email)
     return student if student is not None and student.pk == checkout.signed_in_as else None
+
+
+def _credit_for(checkout: Checkout, order: Order | None, student: Student | None) -> int | None:
+    """The id of the student whose lessons make a whole subject cheaper, or None.
+
+    The link of an order that has such a price keeps it: it discloses nothing that the order does
+    not state.
+    """
+    if student is not None:
+        return student.pk
+    if order is None or email_identity(checkout.email) != order.email_identity:
+        return None
+    return order.student_id if order.lines.filter(credit__gt=0).exists() else None
 
 
 def _take_over_friend_code(code: Standing) -> None:

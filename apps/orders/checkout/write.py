@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -10,6 +11,7 @@ from apps.core.money import format_euros, to_euros
 from apps.orders.checkout.request import Checkout
 from apps.orders.gifts.details import GiftDetails, store_details
 from apps.orders.ledger.history import note
+from apps.orders.ledger.lines import nets_of
 from apps.orders.models import Order, OrderDiscount, OrderLine, order_key_digest
 from apps.orders.models.statuses import EventKind
 from apps.orders.offer.offer import Offer
@@ -159,6 +161,14 @@ def set_wishes(order: Order, checkout: Checkout) -> None:
 
 def _write_lines(order: Order, priced: PricedCheckout) -> None:
     """Store the lines and discounts of the order."""
+    lines = priced.offer.lines
+    nets: Sequence[int | None] = [None] * len(lines)
+    if any(line.credit_cents for line in lines):
+        nets = nets_of(
+            [line.list_price_cents for line in lines],
+            [line.credit_cents for line in lines],
+            priced.offer.total_cents,
+        )
     OrderLine.objects.bulk_create(
         OrderLine(
             order=order,
@@ -171,8 +181,10 @@ def _write_lines(order: Order, priced: PricedCheckout) -> None:
             list_price=to_euros(line.list_price_cents),
             price=to_euros(line.price_cents),
             vat=line.subject.vat,
+            credit=to_euros(line.credit_cents),
+            net=None if net is None else to_euros(net),
         )
-        for line in priced.offer.lines
+        for line, net in zip(lines, nets, strict=True)
     )
     OrderDiscount.objects.bulk_create(
         OrderDiscount(order=order, name=discount.name, amount=to_euros(discount.amount_cents))

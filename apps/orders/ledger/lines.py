@@ -24,9 +24,22 @@ def lines_left(order: Order) -> QuerySet[OrderLine]:
 def shares_of(lines: Sequence[OrderLine], total_cents: int) -> list[int]:
     """The cents of each line in a total, after all discounts. They add up to it exactly.
 
-    Discounts are spread over the lines in proportion to their prices before discounts.
+    Discounts are spread over the lines in proportion to their prices before discounts. What was
+    paid for lessons comes off their subject alone (`nets_of`).
     """
-    return spread(total_cents, [to_cents(line.list_price) for line in lines])
+    weights = [to_cents(line.list_price if line.net is None else line.net) for line in lines]
+    if not any(weights):
+        weights = [to_cents(line.list_price) for line in lines]
+    return spread(total_cents, weights)
+
+
+def nets_of(prices: Sequence[int], credits: Sequence[int], total_cents: int) -> list[int]:
+    """The cents of each line in an order's total, which is less by the credits of the lines.
+
+    No credit is above its line's part of the total without credits (`pricing.rules`).
+    """
+    whole = spread(total_cents + sum(credits), prices)
+    return [share - credit for share, credit in zip(whole, credits, strict=True)]
 
 
 @dataclass

@@ -341,6 +341,13 @@ class OrderLine(models.Model):
     vat = models.CharField(
         "IVA", max_length=13, choices=Vat.choices, blank=True, default="", db_default=""
     )
+    # What was paid before for lessons of the whole subject, and made it cheaper.
+    credit = models.DecimalField(
+        "ya pagado por lecciones (€)", **PRICE, default=0, db_default=0, editable=False
+    )
+    # The line's part of the order's total, if a credit of some line makes it another one than the
+    # prices would (`ledger.lines.shares_of`).
+    net = models.DecimalField("parte del total (€)", **PRICE, null=True, editable=False)
 
     class Meta:
         verbose_name = "línea"

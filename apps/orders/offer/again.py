@@ -130,6 +130,7 @@ def offer_again(
         order=order,
         check_purchases=check_purchases,
         standing=standing,
+        credit_for=order.student_id if any(row.credit for row in rows) else None,
     )
     facts = look_up(asked)
     offer, refused = _best_offer(asked, facts)

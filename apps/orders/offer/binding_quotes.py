@@ -117,6 +117,8 @@ class BindingPrice:
     buyer_refused: bool = False
     # This cart was promised for this payment type, even if it costs less today than was promised.
     is_promised: bool = False
+    # Staff have agreed the price.
+    is_agreed: bool = False
 
 
 def binding_price(

@@ -26,12 +26,14 @@ class CheckoutItem:
 
 @dataclass(frozen=True)
 class CartLine:
-    """A subject or lesson, at its price in cents. Its offer adds the list price."""
+    """A subject or lesson, at its price in cents. Its offer adds the list price and credit."""
 
     subject: Subject
     lesson: Lesson | None
     price_cents: int
     list_price_cents: int = 0
+    # What was paid for lessons of the whole subject before, and is taken off its price.
+    credit_cents: int = 0
 
     @classmethod
     def today(cls, subject: Subject, lesson: Lesson | None = None) -> Self:

@@ -4,8 +4,8 @@
 checks it. Placing an order locks the order first and has the code locked by `look_up`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.catalogue.models import Subject
@@ -19,7 +19,7 @@ from apps.orders.errors import (
     Unavailable,
 )
 from apps.orders.models import Order
-from apps.orders.offer import binding_quotes
+from apps.orders.offer import binding_quotes, lesson_credit
 from apps.orders.offer.binding_quotes import BindingPrice, BindingQuote
 from apps.orders.offer.bought_before import BoughtBefore, lines_bought_before
 from apps.orders.offer.cart import CartLine, CheckoutItem, on_sale
@@ -69,6 +69,8 @@ class Asked:
     locks_code: bool = False
     # The standing of the code, if the caller has read it already.
     standing: Standing | None = None
+    # The student who pays only the rest for subjects of which they have lessons.
+    credit_for: int | None = None
     # The sum of the prices of a cart without `items`.
     subtotal_cents: int = 0
 
@@ -83,6 +85,8 @@ class Facts:
     # Dicts with `subject_id`, `lesson_id` and `name`.
     missing: Sequence[dict[str, Any]] = ()
     bought_before: Sequence[BoughtBefore] = ()
+    # What the student has paid for lessons of each subject, in cents by the subject's id.
+    paid_for_lessons: Mapping[int, int] = field(default_factory=dict)
     # The total that staff have agreed for the order's lines and payment type.
     agreed_cents: int | None = None
     # The least total for instalments when the quote was sent, or when staff agreed the total.
@@ -203,12 +207,20 @@ def look_up(asked: Asked) -> Facts:
     if asked.student_id is not None:
         owned = lines_bought_before(lines, student_id=asked.student_id, but_for=asked.order)
     agreed_cents = _agreed_cents(asked.order, lines)
+    terms = current_terms()
+    paid_for_lessons: Mapping[int, int] = {}
+    if terms.lesson_credit and asked.credit_for is not None:
+        wholes = {line.subject_id for line in lines if line.lesson is None}
+        paid_for_lessons = lesson_credit.paid_for_lessons(
+            asked.credit_for, wholes, but_for=asked.order
+        )
     return Facts(
         lines,
-        current_terms(),
+        terms,
         campaigns=campaigns_today(),
         missing=missing,
         bought_before=owned,
+        paid_for_lessons=paid_for_lessons,
         agreed_cents=agreed_cents,
         promised_minimum_cents=_promised_minimum(asked.order, agreed_cents, quote),
         quote=quote,
@@ -294,13 +306,21 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
     refusals: list[AcademyError] = []
     if facts.missing:
         refusals.append(Unavailable(items=facts.missing))
-    if facts.bought_before:
-        refusals.append(AlreadyBought(items=[row.as_json for row in facts.bought_before]))
     binding = _binding(asked, facts)
+    # A total that staff agree stays as it is.
+    paid = {} if binding.is_agreed else facts.paid_for_lessons
+    # Whoever pays only the rest of a subject need not be warned that they have lessons of it.
+    owned = [row for row in facts.bought_before if row.is_complete or row.subject_id not in paid]
+    if owned:
+        refusals.append(AlreadyBought(items=[row.as_json for row in owned]))
     code, refused = _code(asked, facts, binding)
     if refused is not None:
         refusals.append(refused)
-    items = [line.item for line in facts.lines]
+    items = [
+        replace(line.item, paid_cents=paid.get(line.subject_id, 0)) if line.lesson is None
+        else line.item
+        for line in facts.lines
+    ]  # fmt: skip
     price = quote_cart(
         items,
         terms=facts.terms,
@@ -312,7 +332,11 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
     terms = _terms_of_instalments(facts, binding)
     offer = Offer(
         lines=tuple(
-            replace(line, list_price_cents=priced.list_price_cents)
+            replace(
+                line,
+                list_price_cents=priced.list_price_cents,
+                credit_cents=priced.credit_cents,
+            )
             for line, priced in zip(facts.lines, price.lines, strict=True)
         ),
         price=price,
@@ -359,7 +383,7 @@ def _binding(asked: Asked, facts: Facts) -> BindingPrice:
     if agreed is None and asked.order and asked.order.payment_type == asked.payment_type:
         agreed = facts.agreed_cents
     if agreed is not None and not asked.code:
-        return BindingPrice(price_cents=agreed, is_promised=True)
+        return BindingPrice(price_cents=agreed, is_promised=True, is_agreed=True)
     if facts.quote is None or facts.quote_refusal:
         return BindingPrice(notice=facts.quote_refusal)
     return binding_quotes.binding_price(

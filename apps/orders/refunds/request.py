@@ -18,6 +18,7 @@ from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import InstalmentAttempt, Order, Payment, Refund, StaffOrder
 from apps.orders.models.statuses import ATTEMPT_UNSETTLED, DISPUTE_HELD, EventKind
+from apps.orders.offer.lesson_credit import credited_lines
 from apps.orders.refunds.available import (
     left_today_cents,
     refundable_cents,
@@ -51,6 +52,7 @@ def split_over_payments(order: Order, request: RefundRequest) -> list[tuple[Paym
     available = refundable_payments(order)
     _check_amount(order, request, sum(cents for _, cents in available))
     _check_lines(order, request)
+    _refuse_credited(order, request)
     if ends_plan(order, request, balance_of(order).less(request.amount_cents)):
         _refuse_while_charging(order)
     parts, left = [], request.amount_cents
@@ -104,6 +106,23 @@ def _check_lines(order: Order, request: RefundRequest) -> None:
         raise RefundRefused(
             f"De lo marcado se pueden devolver {format_euros(most)}. Lo que pase de ahí se "
             "devuelve aparte, sin marcar ninguna línea."
+        )
+
+
+def _refuse_credited(order: Order, request: RefundRequest) -> None:
+    """Refuse to give back what a later order counts as paid for the whole subject."""
+    credited = credited_lines(order)
+    rows = [row for row in order_money(order).lines if row.line.pk in credited]
+    rows = [row for row in rows if row.left and not row.is_refunded]
+    if not rows:
+        return
+    left = balance_of(order).paid - balance_of(order).returned - sum(row.left for row in rows)
+    chosen = [row for row in rows if row.line.pk in request.line_ids]
+    if chosen or request.amount_cents > left:
+        line = (chosen or rows)[0].line
+        raise RefundRefused(
+            f"«{line}» se descontó del pedido {credited[line.pk].pk}: devuelve primero la "
+            "asignatura completa de ese pedido."
         )
 
 

@@ -18,6 +18,7 @@ from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind, PaymentKin
 from apps.orders.offer import binding_quotes
 from apps.orders.offer.again import changes_since_placed
 from apps.orders.offer.bought_before import names_bought_twice
+from apps.orders.offer.lesson_credit import lock_credited_orders
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import Standing
@@ -44,6 +45,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     if row is not None and row.status == Payment.Status.SUCCEEDED:
         return order
     exchange = locked_exchange(order)
+    lock_credited_orders(order)
     lost_exchange = problem_of(exchange) if exchange is not None else ""
     problem = _misfit(order, payment) or lost_exchange
     row = record_payment(order, row, payment, flag_reason=problem)

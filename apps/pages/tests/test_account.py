@@ -28,6 +28,7 @@ from apps.pricing.models import PromoCode
 from apps.students.models import ErasureRequest, SignInLink, Student
 from apps.students.services import find_or_create_student
 from apps.students.sign_in_links import LINK_LIFETIME, link_url, use_link
+from tests.helpers.factories import make_subject, set_terms
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.parallel import in_parallel
 
@@ -355,3 +356,13 @@ def test_classroom_does_not_lead_to_an_account_page_that_is_switched_off(client,
     settings.STUDENT_LOGIN = False
 
     assert 'href="/login">Entrar sin contraseña' not in read(client.get("/aula"))
+
+
+def test_account_offers_the_rest_of_a_subject_to_those_who_have_lessons(signed_in, monkeypatch):
+    subject = make_subject("Cálculo")
+    monkeypatch.setattr("apps.pages.account.paid_for_lessons", lambda _: {subject.pk: 52_25})
+    assert "Ya has pagado" not in read(signed_in.get("/mi-cuenta"))
+    set_terms(lesson_credit=True)
+    page = read(signed_in.get("/mi-cuenta"))
+    assert "Ya has pagado 52,25" in page
+    assert f"/compra?asignatura={subject.pk}" in page

@@ -105,6 +105,7 @@ class TermsAdmin(AcademyModelAdmin):
                 "fields": (
                     ("discount_code_percent", "discount_code_days", "quote_days"),
                     ("reminder_hours", "renewal_percent"),
+                    "lesson_credit",
                 )
             },
         ),

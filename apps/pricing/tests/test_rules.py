@@ -10,7 +10,6 @@ from apps.pricing.calculator import quote_calculator
 from apps.pricing.reads import pricing_data
 from apps.pricing.rules import (
     CampaignTerms,
-    CartLine,
     Item,
     PromoTerms,
     QuoteTerms,
@@ -75,8 +74,9 @@ def degree_campaign(name):
 def items_of(case):
     prices = [*case["subjects"], *case["lessons"]]
     degrees = case.get("degrees", [None] * len(prices))
+    paid = case.get("paid", []) + [0] * len(prices)
     return [
-        Item(price, at < len(case["subjects"]), degree)
+        Item(price, at < len(case["subjects"]), degree, paid[at])
         for at, (price, degree) in enumerate(zip(prices, degrees, strict=True))
     ]
 
@@ -100,7 +100,12 @@ def test_cart_price_matches_the_golden_case(case):
         binding_cents=case.get("binding"),
     )
     prices = case["subjects"] + case["lessons"]
-    assert quote.lines == tuple(map(CartLine, case["list_prices"], prices))
+    assert [(line.list_price_cents, line.price_cents) for line in quote.lines] == list(
+        zip(case["list_prices"], prices, strict=True)
+    )
+    assert sum(line.credit_cents for line in quote.lines) == dict(case["discounts"]).get(
+        "Ya pagado por tus lecciones", 0
+    )
     assert listed(quote) == case["discounts"]
     assert quote.total_cents == case["total"]
     assert quote.due_now_cents(case["payment_type"], sale_terms(case).plan) == case["due_now"]

@@ -13,7 +13,7 @@ import { BackIcon } from "../../lib/icons";
 import { dismissToasts, toast } from "../../lib/page/toast";
 import { instalmentsRefusal } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
-import type { SignedInStudent, UnavailableItem } from "../../schemas/checkout";
+import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { ContactStep } from "./ContactStep";
 import { signedInStudent } from "./checkoutApi";
@@ -44,6 +44,8 @@ type Props = {
   /** The promo code in the page's link (/compra?codigo=…), unchanged. */
   code: string;
 };
+
+type SignedInStudent = NonNullable<Awaited<ReturnType<typeof signedInStudent>>>;
 
 const goTo = (url: string) => window.location.assign(url);
 
@@ -274,7 +276,7 @@ function quotedContact() {
 function prefill(student: SignedInStudent | null) {
   if (!student) return null;
   const contact = contactOf(student);
-  return { contact, complete: isValid(contact) };
+  return { contact, complete: isValid(contact), credit: student.credit };
 }
 
 /**

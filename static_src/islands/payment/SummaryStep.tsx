@@ -54,7 +54,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
   const busy = isBusy(purchase);
   const items = toCheckoutItems(cart);
   const estimate = (type: typeof paymentType) =>
-    estimateOrder(pricing, cart, { paymentType: type, promo, quote }, props.bindingQuote);
+    estimateOrder(pricing, cart, { ...purchase, paymentType: type }, props.bindingQuote);
   // Show the server's prices once the server has priced the order.
   const order = purchase.priced ?? estimate(paymentType);
   const checkoutCart: CheckoutCart = {

@@ -4,6 +4,7 @@ import type { CheckoutItem } from "../../lib/pricing/cart";
 import {
   CheckoutResponse,
   CompletionResponse,
+  LessonCredit,
   Me,
   type OrderCredentials,
   PromoResponse,
@@ -95,8 +96,14 @@ export function validatePromo(request: {
   return post("/api/validate-promo-code", body, PromoResponse);
 }
 
+/** The signed-in student with what they have paid for lessons, or null. */
 export async function signedInStudent() {
-  return (await get("/api/me", Me)).student;
+  const { student } = await get("/api/me", Me);
+  if (!student) return null;
+  // Without the credits the server's price is a surprise, but the purchase goes on.
+  const { credits } = await get("/api/lesson-credit", LessonCredit).catch(() => ({ credits: [] }));
+  const paidCents = new Map(credits.map(({ subjectId, cents }) => [subjectId, cents]));
+  return { ...student, credit: { email: student.email, paidCents } };
 }
 
 export const successUrl = (paymentIntentId: string): string =>

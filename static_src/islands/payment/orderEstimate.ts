@@ -22,9 +22,10 @@ import type { Purchase } from "./state";
 export function estimateOrder(
   pricing: Pricing,
   cart: CartLine[],
-  { paymentType, promo, quote }: Pick<Purchase, "paymentType" | "promo" | "quote">,
+  purchase: Pick<Purchase, "paymentType" | "promo" | "quote" | "credit" | "contact" | "gift">,
   bindingQuote: BindingQuote | null = null,
 ): PricedOrder {
+  const { paymentType, promo, quote } = purchase;
   const { bindingCents, notice } = bindingPriceOf(
     pricing,
     quote === null ? null : bindingQuote,
@@ -32,7 +33,11 @@ export function estimateOrder(
     paymentType,
   );
   const options = { paymentType, promo: promo?.promo ?? null, bindingCents };
-  const { lines, discounts, totalCents } = quoteCart(pricing, toPricedItems(cart), options);
+  const { lines, discounts, totalCents } = quoteCart(
+    pricing,
+    toPricedItems(cart, paidCents(purchase)),
+    options,
+  );
   const named = cart.flatMap((line): Pick<PricedLine, "subjectId" | "lessonId" | "name">[] =>
     isComplete(line)
       ? [{ subjectId: line.subject.id, lessonId: null, name: line.subject.name }]
@@ -49,6 +54,12 @@ export function estimateOrder(
     totalCents,
     quoteNotice: notice,
   };
+}
+
+/** What counts as paid for the buyer's own lessons: nothing for a gift or another address. */
+function paidCents({ credit, contact, gift }: Pick<Purchase, "credit" | "contact" | "gift">) {
+  const isOwn = credit?.email.toLowerCase() === contact.email.trim().toLowerCase();
+  return isOwn && !gift ? credit?.paidCents : undefined;
 }
 
 /** The least total for instalments: today's, or that of the quote unless it was given up. */

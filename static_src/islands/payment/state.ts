@@ -17,6 +17,8 @@ import type { Refusal } from "./refusals";
 
 /** `promo` is null on the recovery page, where only the server knows the code's discount. */
 export type AppliedPromo = { code: string; promo: Promo | null };
+/** What a student has paid for lessons: cents by the subject's id. Only their own address gets it. */
+export type Credit = { email: string; paidCents: ReadonlyMap<number, number> };
 /** The checkboxes of the payment step: of age, waiver of the withdrawal right, cart reminders. */
 export type Boxes = { adult: boolean; withdrawal: boolean; reminders: boolean };
 
@@ -70,6 +72,8 @@ export type Purchase = {
   promoError: string | null;
   /** The signed key of the binding quote; null without a quote or after the buyer gave it up. */
   quote: string | null;
+  /** What the signed-in student has paid for lessons. */
+  credit: Credit | null;
   /** The signed-in buyer has confirmed buying items that they have already bought. */
   buyAgain: boolean;
   boxes: Boxes;
@@ -88,7 +92,7 @@ export type Purchase = {
 export type PurchaseEvent =
   | {
       type: "reset";
-      student: { contact: Contact; complete: boolean } | null;
+      student: { contact: Contact; complete: boolean; credit?: Credit } | null;
       quoted?: { key: string; paymentType: PaymentType } | null;
     }
   | { type: "contact_edited"; contact: Contact }
@@ -127,6 +131,7 @@ export const NEW_PURCHASE: Purchase = {
   promo: null,
   promoError: null,
   quote: null,
+  credit: null,
   buyAgain: false,
   // These checkboxes are never ticked in advance, not even for signed-in students.
   boxes: { adult: false, withdrawal: false, reminders: false },
@@ -194,6 +199,7 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
           ? {}
           : { order: purchase.order, lastPaymentId: purchase.lastPaymentId }),
         contact: event.student?.contact ?? EMPTY_CONTACT,
+        credit: event.student?.credit ?? null,
         step: event.student?.complete ? "summary" : "contact",
         quote: event.quoted?.key ?? null,
         paymentType: event.quoted?.paymentType ?? NEW_PURCHASE.paymentType,

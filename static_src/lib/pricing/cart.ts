@@ -103,8 +103,14 @@ export function countLines(cart: Cart): number {
   return cart.reduce((total, line) => total + Math.max(1, line.lessonIds.length), 0);
 }
 
-/** The cart as `lib/pricing/quote.ts` takes it: one item per order line. */
-export function toPricedItems(cart: Cart): PricedItem[] {
+/**
+ * The cart as `lib/pricing/quote.ts` takes it: one item per order line. `paidCents` says what the
+ * buyer has paid for lessons of a subject, by its id.
+ */
+export function toPricedItems(
+  cart: Cart,
+  paidCents: ReadonlyMap<number, number> = new Map(),
+): PricedItem[] {
   return cart.flatMap<PricedItem>((line) =>
     isComplete(line)
       ? [
@@ -112,6 +118,9 @@ export function toPricedItems(cart: Cart): PricedItem[] {
             priceCents: line.subject.finalPriceCents,
             complete: true,
             degreeId: line.subject.degree.id,
+            ...(paidCents.has(line.subject.id)
+              ? { paidCents: paidCents.get(line.subject.id) as number }
+              : {}),
           },
         ]
       : chosenLessons(line).map(({ priceCents }) => ({

@@ -44,6 +44,7 @@ const Golden = z.object({
         }),
       ),
       binding: z.optional(cents),
+      paid: z.optional(z.array(cents)),
       list_prices: z.array(cents),
       discounts,
       total: cents,
@@ -116,12 +117,18 @@ const pricingWith = (campaign: string | null, terms?: string, ofDegrees: string[
   });
 const pricing = pricingWith(null);
 
-type Basket = { subjects: number[]; lessons: number[]; degrees?: number[] | undefined };
-const itemsOf = ({ subjects, lessons, degrees }: Basket) =>
+type Basket = {
+  subjects: number[];
+  lessons: number[];
+  degrees?: number[] | undefined;
+  paid?: number[] | undefined;
+};
+const itemsOf = ({ subjects, lessons, degrees, paid }: Basket) =>
   [...subjects, ...lessons].map((priceCents, at) => ({
     priceCents,
     complete: at < subjects.length,
     degreeId: degrees?.[at] ?? null,
+    paidCents: paid?.[at] ?? 0,
   }));
 const discountsOf = (listed: [string, number][]) =>
   listed.map(([name, amountCents]) => ({ name, amountCents }));

@@ -20,8 +20,16 @@ import { halfUp } from "./money";
 
 export type InstalmentsRefusal = "no_complete_subject" | "below_minimum";
 
-/** A complete subject with its final price, or a single lesson with its price. */
-export type PricedItem = { priceCents: number; complete: boolean; degreeId: number | null };
+/**
+ * A complete subject with its final price, or a single lesson with its price. `paidCents` were paid
+ * for lessons of the complete subject that the buyer has.
+ */
+export type PricedItem = {
+  priceCents: number;
+  complete: boolean;
+  degreeId: number | null;
+  paidCents?: number;
+};
 
 /** `value`: hundredths of a percent for PORCENTAJE, cents for FIJO. */
 export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isFriendCode: boolean };
@@ -38,12 +46,14 @@ type CartQuote = {
 
 const PROMO_NAME = "Código promocional";
 export const BINDING_QUOTE_NAME = "Precio de tu presupuesto";
+const CREDIT_NAME = "Ya pagado por tus lecciones";
 
 /**
  * The price of a cart. Discounts apply in this order: campaign, volume (complete subjects only),
  * full payment, promo code (on the remaining amount). No discount takes more than the remaining
  * amount. `bindingCents` is the binding price of a quote for this cart (`lib/pricing/bindingQuote.ts`):
- * then one discount leads to that price and replaces all others, the promo code's too.
+ * then one discount leads to that price and replaces all others, the promo code's too. Last comes
+ * off what was paid for lessons, at most each subject's part of the total.
  */
 export function quoteCart(
   pricing: Pricing,
@@ -94,6 +104,14 @@ export function quoteCart(
       take(PROMO_NAME, promoDiscountCents(promo, remainingCents));
     }
   }
+  const beforeCents = remainingCents;
+  const credits = lines.map(({ listPriceCents }, at) =>
+    Math.min(
+      items[at]?.paidCents ?? 0,
+      Math.floor((beforeCents * listPriceCents) / (listTotalCents || 1)),
+    ),
+  );
+  take(CREDIT_NAME, sum(credits));
   return { lines, discounts, listTotalCents, totalCents: remainingCents };
 }
 

@@ -1,0 +1,321 @@
+"""Students who have lessons of a subject pay the rest of its price for the whole."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from apps.classroom.models import Enrolment
+from apps.classroom.provisioning import provision
+from apps.core.dates import today
+from apps.core.models import SiteSettings
+from apps.invoices.snapshot import build_content
+from apps.orders.gifts.details import GiftDetails, store_details
+from apps.orders.ledger.lines import order_money
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order
+from apps.orders.models.statuses import EventKind
+from apps.orders.offer.lesson_credit import paid_for_lessons
+from apps.orders.refunds.available import refundable_cents
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.request import RefundRefused, request_refund
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.payments.audit.run import audit
+from apps.students.models import Student
+from apps.students.session import SESSION_KEY
+from tests.helpers.factories import (
+    ANA,
+    BRUNO,
+    checkout_body,
+    make_promo,
+    make_subject,
+    set_terms,
+    single,
+    whole,
+)
+from tests.helpers.parallel import in_parallel
+from tests.helpers.refunds import make_clerk
+from tests.helpers.shop import Api
+
+pytestmark = pytest.mark.django_db
+CREDIT = "Ya pagado por tus lecciones"
+
+
+@pytest.fixture
+def ana():
+    return Student.objects.create(**ANA)
+
+
+@pytest.fixture
+def calculus():
+    """A subject at 200 € with two lessons at 55 €."""
+    return make_subject("Cálculo", "200.00")
+
+
+@pytest.fixture
+def offered():
+    set_terms(lesson_credit=True)
+
+
+@pytest.fixture
+def shop(ana):
+    """The API as Ana uses it, signed in."""
+    api = Api()
+    session = api.client.session
+    session[SESSION_KEY] = ana.pk
+    session.save()
+    api.client.cookies["sessionid"] = session.session_key
+    return api
+
+
+@pytest.fixture
+def clerk():
+    return make_clerk()
+
+
+def save(api, *items, total, **changes):
+    """Save a cart of Ana's, and return the answer."""
+    body = checkout_body(*items, total=total, **{**ANA, "save_for_later": True, **changes})
+    return api.post("process-checkout", body)
+
+
+def pay(order_id, cents=None):
+    order = Order.objects.get(pk=order_id)
+    cents = order.total_cents if cents is None else cents
+    mark_paid(order_id=order_id, payment=ConfirmedPayment(uuid4().hex, cents), actor="Stripe")
+    provision.func(order_id=order_id)
+    order.refresh_from_db()
+    return order
+
+
+def buy(api, *items, total, **changes):
+    status, answer = save(api, *items, total=total, **changes)
+    assert status == 200, answer
+    return pay(answer["order_id"])
+
+
+def first_lesson(subject):
+    return single(subject.lessons.first())
+
+
+def give_back(order, clerk, cents, *lines):
+    return request_refund(
+        order_id=order.pk,
+        request=RefundRequest(cents, "Error", line_ids=frozenset(line.pk for line in lines)),
+        batch=uuid4().hex,
+        user=clerk,
+        seen_cents=refundable_cents(order),
+    )
+
+
+def test_student_pays_the_whole_less_what_they_paid_for_its_lessons(ana, calculus, offered, shop):
+    lesson = buy(shop, first_lesson(calculus), total="52.25")
+    assert shop.get("lesson-credit") == (
+        200,
+        {"credits": [{"subject_id": calculus.pk, "amount": 52.25}]},
+    )
+
+    order = buy(shop, whole(calculus), total="137.75")
+
+    assert [(row.name, str(row.amount)) for row in order.discounts.all()] == [
+        ("Pago completo (5 %)", "10.00"), (CREDIT, "52.25"),
+    ]  # fmt: skip
+    assert order.flag == ""
+    assert not order.events.filter(kind=EventKind.OFFER_CHANGED).exists()
+    assert lesson.status == Order.Status.PAID
+    assert audit(offline=True).differences == []
+    assert shop.get("lesson-credit")[1] == {"credits": []}
+
+
+def test_nothing_is_credited_while_the_terms_do_not_offer_it(ana, calculus, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    assert shop.get("lesson-credit")[1] == {"credits": []}
+    status, answer = save(shop, whole(calculus), total="137.75")
+    assert (status, answer["code"], answer["total_amount"]) == (409, "price_changed", 190.0)
+
+
+def test_stranger_who_types_the_address_gets_no_credit(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    status, answer = save(Api(), whole(calculus), total="137.75")
+    assert (status, answer["total_amount"]) == (409, 190.0)
+    assert Api().get("lesson-credit")[1] == {"credits": []}
+
+
+def test_signed_in_student_gets_no_credit_for_another_address(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    status, answer = save(shop, whole(calculus), total="137.75", **BRUNO)
+    assert (status, answer["total_amount"]) == (409, 190.0)
+
+
+def test_gift_of_the_whole_costs_its_whole_price(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    day = today().isoformat()
+    gift = {"email": "bruno@example.com", "sender": "Ana", "deliver_on": day}
+    status, answer = save(shop, whole(calculus), total="137.75", gift=gift)
+    assert (status, answer["total_amount"]) == (409, 190.0)
+
+
+def test_lessons_that_were_a_gift_are_no_credit(ana, calculus, offered, shop):
+    order = buy(shop, first_lesson(calculus), total="52.25")
+    assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
+    store_details(order, GiftDetails("bruno@example.com", "Ana", today()))
+    assert paid_for_lessons(ana.pk) == {}
+
+
+def test_owner_of_lessons_is_not_warned_when_they_pay_the_rest(
+    ana, calculus, offered, shop, sandbox
+):
+    buy(shop, first_lesson(calculus), total="52.25")
+    answer = shop.checkout(checkout_body(whole(calculus), total="137.75", **ANA))
+    assert answer["client_secret"]
+
+
+def test_refunded_lessons_are_no_credit(ana, calculus, offered, shop, clerk):
+    order = buy(shop, *[single(*calculus.lessons.all())], total="104.50")
+    first, _ = order.lines.all()
+    assert paid_for_lessons(ana.pk) == {calculus.pk: 104_50}
+    give_back(order, clerk, 52_25, first)
+    assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
+
+
+def test_part_of_a_lesson_that_was_refunded_is_no_credit(ana, calculus, offered, shop, clerk):
+    order = buy(shop, first_lesson(calculus), total="52.25")
+    give_back(order, clerk, 2_25)
+    assert paid_for_lessons(ana.pk) == {calculus.pk: 50_00}
+
+
+def test_lessons_of_an_order_in_dispute_or_with_instalments_to_come_are_no_credit(
+    ana, calculus, offered, shop
+):
+    order = buy(shop, first_lesson(calculus), total="52.25")
+    Order.objects.filter(pk=order.pk).update(disputed_at=order.paid_at)
+    assert paid_for_lessons(ana.pk) == {}
+    Order.objects.filter(pk=order.pk).update(disputed_at=None, status="paying")
+    assert paid_for_lessons(ana.pk) == {}
+
+
+def test_lessons_whose_access_has_ended_are_no_credit(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    Enrolment.objects.update(ends_on=today())
+    assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
+    Enrolment.objects.update(ends_on=today() - timedelta(days=1))
+    assert paid_for_lessons(ana.pk) == {}
+
+
+def test_credited_lesson_is_refunded_only_after_the_whole(ana, calculus, offered, shop, clerk):
+    lesson = buy(shop, first_lesson(calculus), total="52.25")
+    order = buy(shop, whole(calculus), total="137.75")
+
+    for lines in ((), lesson.lines.all()):
+        with pytest.raises(RefundRefused, match=f"se descontó del pedido {order.pk}"):
+            give_back(lesson, clerk, 52_25, *lines)
+    give_back(order, clerk, 137_75, *order.lines.all())
+    Order.objects.filter(pk=order.pk).update(status="refunded")
+    assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
+    give_back(lesson, clerk, 52_25, *lesson.lines.all())
+    assert paid_for_lessons(ana.pk) == {}
+
+
+def test_other_lines_beside_a_credited_lesson_can_be_refunded(ana, calculus, offered, shop, clerk):
+    other = make_subject("Derecho", "100.00")
+    mixed = buy(shop, first_lesson(calculus), whole(other), total="147.25")
+    buy(shop, whole(calculus), total="137.75")
+
+    of_other = mixed.lines.get(lesson=None)
+    with pytest.raises(RefundRefused, match="se descontó"):
+        give_back(mixed, clerk, 147_25)
+    give_back(mixed, clerk, 95_00, of_other)
+    with pytest.raises(RefundRefused, match="se descontó"):
+        give_back(mixed, clerk, 1)
+
+
+def test_credit_makes_no_other_line_cheaper_to_refund(ana, calculus, offered, shop):
+    """200 € and 100 €, less 15 € and 5 %: 270 € without the lesson, 217,75 € with it."""
+    academy = SiteSettings.current()
+    academy.legal_name, academy.tax_id = "Academia Faro, S. L.", "B12345674"
+    academy.legal_address = "Calle del Faro 7, 28001 Madrid"
+    academy.save()
+    other = make_subject("Derecho", "100.00")
+    buy(shop, first_lesson(calculus), total="52.25")
+    order = buy(shop, whole(calculus), whole(other), total="217.75")
+
+    assert [row.paid for row in order_money(order).lines] == [127_75, 90_00]
+    invoiced = build_content(order, total_cents=order.total_cents)["lines"]
+    assert [row["total"] for row in invoiced] == [127_75, 90_00]
+    assert audit(offline=True).differences == []
+
+
+def test_credit_in_instalments_is_split_over_the_rest(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    status, answer = save(shop, whole(calculus), total="147.75", payment_type="installment")
+    assert status == 200, answer
+    order = pay(answer["order_id"], 49_25)
+    assert [row.amount_cents for row in order.instalments.all()] == [49_25, 49_25, 49_25]
+
+
+def test_code_comes_off_before_the_credit(ana, calculus, offered, shop):
+    make_promo("DIEZ", kind="PORCENTAJE", value="10")
+    buy(shop, first_lesson(calculus), total="52.25")
+    order = buy(shop, whole(calculus), total="118.75", promo_code="DIEZ")
+    assert [row.name for row in order.discounts.all()] == [
+        "Pago completo (5 %)", "Código promocional", CREDIT,
+    ]  # fmt: skip
+
+
+def test_lessons_dearer_than_the_whole_leave_nothing_to_pay(ana, offered, shop):
+    cheap = make_subject("Barata", "100.00", lessons=3)
+    buy(shop, single(*cheap.lessons.all()), total="156.75")
+    status, answer = save(shop, whole(cheap), total="0.00")
+    assert (status, answer["total_amount"]) == (200, 0.0), answer
+
+
+def test_link_of_a_saved_cart_keeps_its_credit_without_a_session(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    _, saved = save(shop, whole(calculus), total="137.75")
+    order = {"recovery_order_id": saved["order_id"], "token": saved["token"]}
+    _, recovered = Api().get("orders/recover", order=saved["order_id"], token=saved["token"])
+    assert (recovered["total_amount"], recovered["changes"]) == (137.75, [])
+
+    status, answer = save(Api(), whole(calculus), total="137.75", **order)
+    assert status == 200, answer
+    status, answer = save(Api(), whole(calculus), total="137.75", **BRUNO, **order)
+    assert (status, answer["total_amount"]) == (409, 190.0)
+
+
+def test_payment_of_a_cart_whose_lessons_were_refunded_meanwhile_is_flagged(
+    ana, calculus, offered, shop, clerk
+):
+    lesson = buy(shop, first_lesson(calculus), total="52.25")
+    _, saved = save(shop, whole(calculus), total="137.75")
+    give_back(lesson, clerk, 52_25, *lesson.lines.all())
+
+    order = pay(saved["order_id"])
+    assert order.events.filter(kind=EventKind.OFFER_CHANGED).exists()
+    assert "137,75" in order.flag
+
+
+def test_two_carts_with_the_same_credit_are_a_purchase_made_twice(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    _, one = save(shop, whole(calculus), total="137.75")
+    _, other = save(shop, whole(calculus), total="137.75")
+    assert pay(one["order_id"]).flag == ""
+    second = pay(other["order_id"])
+    assert second.events.filter(kind=EventKind.BOUGHT_TWICE).exists()
+    assert second.events.filter(kind=EventKind.OFFER_CHANGED).exists()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_whole_paid_and_lesson_refunded_at_the_same_moment(shop, ana, calculus, offered, clerk):
+    """Either the refund is refused, or the payment is flagged: never both go through unseen."""
+    lesson = buy(shop, first_lesson(calculus), total="52.25")
+    _, saved = save(shop, whole(calculus), total="137.75")
+    line = lesson.lines.get()
+
+    turns = iter([lambda: pay(saved["order_id"]), lambda: give_back(lesson, clerk, 52_25, line)])
+    in_parallel(lambda: next(turns)(), 2)
+
+    order = Order.objects.get(pk=saved["order_id"])
+    refunded = order_money(Order.objects.get(pk=lesson.pk)).lines[0].is_refunded
+    assert order.status == Order.Status.PAID
+    assert not refunded or order.flag
