@@ -256,7 +256,7 @@ def test_its_subject_is_one_short_line_and_survives_the_way(template):
 
 
 @every_mail
-def test_only_what_nobody_asked_for_can_be_unsubscribed(template):
+def test_only_unrequested_mails_have_an_unsubscribe_link(template):
     ends = {bool(mail.unsubscribe_url) for mail, _ in mails(template)}
     assert ends == {template in ("cart_reminder", "university_open")}
 

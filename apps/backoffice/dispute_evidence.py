@@ -26,8 +26,8 @@ from apps.students.models import Consent, SignIn
 
 # The newest of each kind. Stripe takes files of at most 4.5 MB.
 MOST = 100
-# The mails whose text shows what the buyer was told.
-TOLD = ("order_confirmation", "classroom_access")
+# The mails whose text is a part of the evidence.
+SHOWN_MAILS = ("order_confirmation", "classroom_access")
 
 
 def evidence_page(request: HttpRequest, dispute_id: int) -> HttpResponse:
@@ -68,7 +68,7 @@ def evidence_pdf(dispute: Dispute) -> bytes:
     paper.section("Acceso al aula virtual", _access(order))
     paper.section("Inicios de sesión del alumno", _sign_ins(order))
     paper.section("Correos enviados", _mails(order))
-    for told in _told(order):
+    for told in _mail_texts(order):
         paper.section("Texto de un correo", told)
     for invoice in Invoice.objects.filter(order=order).order_by("pk")[:MOST]:
         draw_invoice(invoice, paper)
@@ -156,11 +156,11 @@ def _mails(order: Order) -> list[str]:
     return [f"{_moment(mail.sent_at)} · {mail_title(mail.template)}" for mail in _mails_of(order)]
 
 
-def _told(order: Order) -> list[list[str]]:
+def _mail_texts(order: Order) -> list[list[str]]:
     """The texts of the mails, without their secret links."""
     found = []
     for mail in _mails_of(order):
-        if mail.template not in TOLD:
+        if mail.template not in SHOWN_MAILS:
             continue
         try:
             rendered = render_for_staff(mail)

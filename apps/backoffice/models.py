@@ -24,7 +24,7 @@ MOST_COUNTED_FAILURES = 10
 # The length of the key that RFC 4226 recommends, and of django-otp's column for codes.
 _KEY_BYTES, _STORED_LENGTH = 20, 16
 BACKUP_CODES, CODE_LENGTH = 10, 10
-# Of a saved view.
+# The most characters of a saved view's name and query string.
 LONGEST_NAME, LONGEST_QUERY = 60, 500
 
 
@@ -105,7 +105,7 @@ class DayTakings(models.Model):
     day = models.DateField(primary_key=True)
     paid_cents = models.BigIntegerField(null=True)
     refunded_cents = models.BigIntegerField(null=True)
-    # Of orders that were paid on the day after a reminder of the cart.
+    # Orders that were paid on the day after a reminder of the cart: their number and totals.
     recovered_cents = models.BigIntegerField(null=True)
     # How often a payment, refund or order of the day has changed since the day was over.
     changes = models.PositiveIntegerField(default=0, db_default=0)

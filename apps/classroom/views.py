@@ -36,9 +36,9 @@ from apps.students.devices import known_device, remember_device
 from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
 
 SIGN_IN_BY_VISITOR = Limit("aula-entrar", times=20, seconds=600)
-# Of one visitor, or of a device that the student has signed in on before.
+# For one account: the tries of one visitor, or of one device that the student has signed in on.
 SIGN_IN_BY_EMAIL = Limit("aula-entrar-correo", times=10, seconds=900)
-# Of all visitors together, without the student's own devices.
+# For one account: the tries of all visitors together, without the student's own devices.
 SIGN_IN_BY_STRANGERS = Limit("aula-entrar-ajenos", times=100, seconds=3600)
 LINK_BY_VISITOR = Limit("aula-enlace", times=10, seconds=600)
 LINK_BY_EMAIL = Limit("aula-enlace-correo", times=3, seconds=3600)

@@ -111,7 +111,7 @@ class LegalTextAdmin(AcademyModelAdmin):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        # Of a text that is too long, its beginning and the refusal are shown.
+        # A text that is too long is cut, and its beginning is shown with the refusal.
         body = request.POST.get("body", "")[: LONGEST + 1]
         refused = ""
         try:

@@ -153,7 +153,7 @@ def _quote(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vat_note(quote: Quote) -> str:
-    """Of the quote's subjects; of the whole catalogue if it names none."""
+    """The VAT note of the quote's subjects; of the whole catalogue if the quote names none."""
     kinds = {row.subject.vat for row in quote.subjects.select_related("subject") if row.subject}
     return vat_note(kinds) if kinds else catalogue_vat_note()
 

@@ -19,7 +19,7 @@ from apps.core.privacy import (
     register_retention,
 )
 from apps.leads import attachments
-from apps.leads.announced.waiting import TOLD_KEPT, UNCONFIRMED_KEPT
+from apps.leads.announced.waiting import KEPT_AFTER_MAIL, UNCONFIRMED_KEPT
 from apps.leads.fields import OF_LEAD, OF_REQUEST
 from apps.leads.models import (
     Attachment,
@@ -216,7 +216,7 @@ def _erase_notices(email: str) -> None:
 def _purge_notices(now: datetime) -> int:
     unconfirmed = Q(confirmed_at=None, asked_at__lt=now - UNCONFIRMED_KEPT)
     deleted, _ = UniversityNotice.objects.filter(
-        unconfirmed | Q(told_at__lt=now - TOLD_KEPT)
+        unconfirmed | Q(told_at__lt=now - KEPT_AFTER_MAIL)
     ).delete()
     return deleted
 

@@ -46,7 +46,7 @@ from apps.students.sign_in_links import send_sign_in_link, student_for_link, use
 
 LINKS = Limit("login-enlace", times=10, seconds=600)
 MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
-# Of one student: a download reads every table that has personal data.
+# For each student: a download reads every table that has personal data.
 DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
 # Strangers can type the student's address in any number of carts, each with its consents.
 MOST_SHOWN = 100

@@ -22,7 +22,7 @@ DEGREES = (
     "Psicología", "Relaciones Laborales", "Turismo",
 )  # fmt: skip
 OPEN_UNIVERSITIES, COMING_UNIVERSITIES = 1, 3
-# Of universities, so in the feminine.
+# Numbers of universities in words. The Spanish noun is feminine.
 _NUMBERS = ("ninguna", "una", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve")
 
 

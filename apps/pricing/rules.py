@@ -105,7 +105,7 @@ def campaign_for(campaigns: Campaigns, degree_id: int | None) -> CampaignTerms |
 
 
 def counting(campaigns: Campaigns) -> tuple[CampaignTerms, ...]:
-    """Those of these campaigns that count for some subject."""
+    """The campaigns that are the largest one of some subject's degree."""
     return tuple(
         one
         for one in campaigns

@@ -317,7 +317,7 @@ def test_a_kept_card_that_is_refused_later_says_why(provider, customer):
     assert refused.value.error.payment_intent.status == "requires_payment_method"
 
 
-def test_a_kept_card_that_wants_its_holder_says_so(provider, customer):
+def test_saved_card_that_needs_authentication_is_declined_as_such(provider, customer):
     card = provider.v1.payment_methods.attach(
         "pm_card_authenticationRequired", {"customer": customer}
     ).id
@@ -381,7 +381,9 @@ def session(order_id, customer):
     )
 
 
-def test_a_session_says_what_it_was_opened_with(provider, session, order_id, customer):
+def test_session_has_the_order_amount_and_customer_it_was_opened_with(
+    provider, session, order_id, customer
+):
     assert session.reference.startswith("cs_test_")
     assert session.url.startswith("http")
     assert (session.status, session.amount_cents, session.currency) == ("open", 18240, "eur")

@@ -54,14 +54,14 @@ def authenticator_of(user: User) -> Authenticator | None:
     )
 
 
-def is_given(request: HttpRequest) -> bool:
+def is_verified(request: HttpRequest) -> bool:
     """Whether the second factor was given in this session."""
     return getattr(request.user, "otp_device", None) is not None
 
 
 def is_missing(request: HttpRequest) -> bool:
     """Whether the second factor has to be set up or given before anything else."""
-    if is_given(request):
+    if is_verified(request):
         return False
     user = cast(User, request.user)
     return needs_second_factor(user) or authenticator_of(user) is not None
@@ -112,7 +112,7 @@ def confirm(request: HttpRequest, code: str) -> list[str] | None:
     with transaction.atomic():
         # If two sessions set up an app at once, the second one finds that of the first.
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
-        if authenticator_of(user) is not None and not is_given(request):
+        if authenticator_of(user) is not None and not is_verified(request):
             return None
         device = new_authenticator(request)
         if verify_token(user, device.persistent_id, code) is None:

@@ -64,7 +64,7 @@ def _refuse(request: HttpRequest, form: CodeForm) -> None:
 def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Ask for a code, then redirect to the requested page."""
     target = next_page(request)
-    if second_factor.is_given(request):
+    if second_factor.is_verified(request):
         return HttpResponseRedirect(target)
     if second_factor.authenticator_of(cast(User, request.user)) is None:
         return redirect("admin:second_factor_setup")
@@ -81,7 +81,7 @@ def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 def setup_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Set up an authenticator app. Staff who have one must type one of its codes first."""
     user = cast(User, request.user)
-    if second_factor.authenticator_of(user) is not None and not second_factor.is_given(request):
+    if second_factor.authenticator_of(user) is not None and not second_factor.is_verified(request):
         return redirect("admin:second_factor")
     answer: HttpResponse = _set_up(request, context, user)
     return answer
@@ -118,7 +118,7 @@ def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpRe
 
 def backup_codes_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Replace the backup codes and show the new ones."""
-    if request.method != "POST" or not second_factor.is_given(request):
+    if request.method != "POST" or not second_factor.is_verified(request):
         return redirect("admin:second_factor_setup")
     answer: HttpResponse = _renew_codes(request, context)
     return answer

@@ -78,7 +78,7 @@ def _count_stranger(request: HttpRequest, name: str, *, has_code: bool) -> None:
     used, allowed = OF_STRANGERS.add(name), OF_STRANGERS.allowed()
     if not allowed or used <= allowed:
         return
-    _tell(name)
+    _mail_guessed_user(name)
     if has_code:
         return
     try:
@@ -92,7 +92,7 @@ def _count_stranger(request: HttpRequest, name: str, *, has_code: bool) -> None:
 
 
 @transaction.atomic
-def _tell(name: str) -> None:
+def _mail_guessed_user(name: str) -> None:
     """Mail the member of staff, once a day, that somebody guesses their password."""
     for user in User.objects.filter(username__iexact=name, is_active=True, is_staff=True):
         if user.email:

@@ -80,7 +80,7 @@ def _of_stripe(period: Period) -> Iterator[tuple[str, Cells]]:
             entry.kind,
             (
                 _moment(entry.created_at),
-                _what(entry.kind, way),
+                _kind_label(entry.kind, way),
                 order,
                 entry.reference,
                 entry.payment_reference,
@@ -93,7 +93,7 @@ def _of_stripe(period: Period) -> Iterator[tuple[str, Cells]]:
         )
 
 
-def _what(kind: str, way: str) -> str:
+def _kind_label(kind: str, way: str) -> str:
     """The kind of a movement: "Cobro", or "Cobro (Bizum)" if it is not a card's."""
     name = KINDS.get(kind, kind)
     return f"{name} ({PaymentKind(way).label})" if way in NAMED_WAYS else name

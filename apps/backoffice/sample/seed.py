@@ -118,7 +118,7 @@ def seed_trade(clerk: Any) -> bool:
     configured, settings.CLASSROOM = settings.CLASSROOM, "local"
     try:
         with deferred_counts():
-            _tell(SampleShop(clerk))
+            _play_year(SampleShop(clerk))
         SiteSettings.current()
         SiteSettings.objects.update(classroom_progress=True)
         _fit_figures()
@@ -127,11 +127,12 @@ def seed_trade(clerk: Any) -> bool:
     return True
 
 
-def _tell(shop: SampleShop) -> None:
+def _play_year(shop: SampleShop) -> None:
+    """Carry out the acts of the sample year in the order of their moments."""
     add_codes(shop)
-    told = [*price_rises(shop), *sales(shop), *cases(shop), *forms(shop), *requests(shop)]
-    for at, tell in sorted(told, key=itemgetter(0)):
-        tell(shop, at)
+    acts = [*price_rises(shop), *sales(shop), *cases(shop), *forms(shop), *requests(shop)]
+    for at, act in sorted(acts, key=itemgetter(0)):
+        act(shop, at)
     give_opinions(shop)
     shop.close()
 

@@ -60,7 +60,8 @@ CARD = "Visa terminada en 4242"
 CHARGED_AT = (6, 10)
 # The letter of a Spanish NIF, by the remainder of its number divided by 23.
 NIF_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
-# Of a degree: the first subject, and how many; 0 for one lesson of that subject.
+# A degree, the number of its first subject in the cart, and how many subjects follow each other; 0
+# subjects stand for one lesson.
 Cart = tuple[str, int, int]
 
 

@@ -73,7 +73,7 @@ def test_read_only_rows_offer_no_row_to_add(client):
     assert offers == {"lessons-group": True, "price_changes-group": False}
 
 
-def test_saving_says_it_without_an_article(client):
+def test_message_after_saving_names_the_row_without_an_article(client):
     added = client.post(
         admin_url(Faq, "add"),
         {"question": "¿Hay IVA?", "answer": "Sí.", "position": "1"},
@@ -102,7 +102,7 @@ def test_deleting_several_rows_says_how_many(client):
     assert not Faq.objects.filter(pk__in=[row.pk for row in rows]).exists()
 
 
-def test_moment_says_whose_hours_it_has_and_names_both_fields(client):
+def test_moment_field_names_its_time_zone_and_both_inputs(client):
     page = page_of(client, reverse("admin:pricing_promocode_add"))
     assert "Hora de Madrid." in page
     assert 'aria-label="Válido desde: fecha"' in page

@@ -94,7 +94,7 @@ def test_lists_offer_ranges_of_days_that_an_index_finds():
 
 @pytest.mark.usefixtures("carla")
 @pytest.mark.parametrize("day", ["9999-12-31", "0000-00-00", "x", "2026-11-24T10:00"])
-def test_what_is_no_day_is_refused_and_an_empty_one_is_no_filter(client, day):
+def test_invalid_day_of_a_filter_is_refused_and_an_empty_day_filters_nothing(client, day):
     make_one_of_everything()
     url = admin_url(Withdrawal, "changelist")
     assert client.get(url, {"hasta": day})["Location"].endswith("?e=1")

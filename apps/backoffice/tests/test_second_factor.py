@@ -91,7 +91,7 @@ def test_every_group_of_the_seed_must_set_up_an_authenticator(group, clock):
     assert again.get("/admin/").status_code == 200
 
 
-def test_others_need_none_and_may_have_one(clock):
+def test_staff_of_contents_may_set_up_a_second_factor_without_needing_it(clock):
     user = User.objects.create_user("eva", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="change_faq"))
     client = signed_in(user)

@@ -82,7 +82,7 @@ def test_page_previews_and_merges_once_and_logs_it_for_both(client, carla, pair)
         assert client.post(merge_page(ana), {"other": number}).status_code == 404
 
 
-def test_everything_moves_to_the_one_who_stays(pair):
+def test_merge_moves_all_rows_of_the_merged_student(pair):
     ana, other = pair
     address, order = other.email, other.orders.get()
     own_code = PromoCode.objects.create(code="SUYO", kind="FIJO", value=5, student=other)

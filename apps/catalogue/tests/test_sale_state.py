@@ -55,7 +55,7 @@ def test_each_subject_has_its_first_problem_and_the_form_all_of_them(subjects):
     assert [each.code for each in of_form] == ["withdrawn", "no_lesson"]
 
 
-def test_only_what_visitors_see_has_no_problem_that_hides_it(subjects):
+def test_subjects_on_sale_are_those_without_a_problem_that_hides_them(subjects):
     hiding = {"withdrawn", "closed_university", "no_lesson"}
     on_sale = set(Subject.objects.on_sale().values_list("pk", flat=True))
     assert on_sale == {row.pk for code, row in subjects.items() if code not in hiding}

@@ -86,7 +86,9 @@ def test_proof_of_use_names_only_what_the_order_opened(moodle, ana, micro, switc
     assert sentence == "Microeconomía: todavía sin visitas."
 
 
-def test_switched_off_nothing_is_asked_needed_or_shown(moodle, ana, micro, switched_on):
+def test_progress_that_is_switched_off_is_neither_fetched_nor_shown(
+    moodle, ana, micro, switched_on
+):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     buy(ana, (micro.pk, None))
     fetch_progress()

@@ -41,7 +41,9 @@ def _page(request: HttpRequest, site: AdminSite, preview: MailPreview) -> HttpRe
     if request.method == "POST" and (form.is_valid() or "original" in request.POST):
         words = OwnWords() if "original" in request.POST else form.words()
         store_own_words(preview.template, words)
-        log_action(request, SiteSettings.current(), f"Correo «{preview.title}»: {_said(words)}")
+        log_action(
+            request, SiteSettings.current(), f"Correo «{preview.title}»: {_words_in_quotes(words)}"
+        )
         messages.success(request, "Guardado: vale para los correos que salgan desde ahora.")
         return redirect("admin:core_mail_sample", preview.template)
     context: dict[str, Any] = {
@@ -54,6 +56,6 @@ def _page(request: HttpRequest, site: AdminSite, preview: MailPreview) -> HttpRe
     return TemplateResponse(request, "core/mail_words.html", context)
 
 
-def _said(words: OwnWords) -> str:
+def _words_in_quotes(words: OwnWords) -> str:
     said = [f"«{text}»" for text in (words.subject, words.paragraph) if text]
     return ", ".join(said) or "el original"

@@ -217,7 +217,9 @@ def test_many_pdfs_are_divided_and_a_user_keeps_few_files(accountant, trade, wor
     assert "No hay facturas que descargar" in text_of(answer)
 
 
-def test_a_failed_file_says_so_and_is_made_again(accountant, trade, work, monkeypatch):
+def test_failed_archive_names_its_failure_and_can_be_made_again(
+    accountant, trade, work, monkeypatch
+):
     def fail(invoice):
         raise ValueError
 

@@ -19,7 +19,7 @@ from apps.leads.announced.models import UniversityNotice
 
 # Unconfirmed ones are deleted after this time, the others so long after they were told.
 UNCONFIRMED_KEPT = timedelta(days=7)
-TOLD_KEPT = timedelta(days=30)
+KEPT_AFTER_MAIL = timedelta(days=30)
 # Strangers can ask for any mailbox: so many wait unconfirmed, and so many in all, of all
 # universities together.
 MOST_UNCONFIRMED = 20_000
@@ -86,7 +86,7 @@ def confirm(row: UniversityNotice) -> bool:
     return rows.exists()
 
 
-def tell_of_opened() -> int:
+def queue_opening_mails() -> int:
     """Queue a mail to each confirmed mailbox of a university that sells its first subject.
 
     Returns how many. Of two processes only one queues the mail of a row.
@@ -94,11 +94,11 @@ def tell_of_opened() -> int:
     waiting = UniversityNotice.objects.filter(confirmed_at__isnull=False, told_at=None)
     selling = Subject.objects.on_sale().order_by().values("university")
     ids = waiting.filter(university__in=selling).order_by("pk").values_list("pk", flat=True)
-    return sum(_tell(pk) for pk in list(ids[:MOST_AT_ONCE]))
+    return sum(_queue_opening_mail(pk) for pk in list(ids[:MOST_AT_ONCE]))
 
 
 @transaction.atomic
-def _tell(pk: int) -> bool:
+def _queue_opening_mail(pk: int) -> bool:
     row = UniversityNotice.objects.select_for_update(no_key=True).filter(pk=pk, told_at=None)
     notice = row.first()
     if notice is None:

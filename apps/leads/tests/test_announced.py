@@ -13,7 +13,7 @@ from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all, purge_all
 from apps.leads.announced import waiting as list_of_waiting
 from apps.leads.announced.models import UniversityNotice
-from apps.leads.announced.waiting import UNCONFIRMED_KEPT, confirm, link, tell_of_opened
+from apps.leads.announced.waiting import UNCONFIRMED_KEPT, confirm, link, queue_opening_mails
 from apps.leads.jobs import tell_of_universities
 from tests.helpers.factories import make_degree, make_subject, make_university
 from tests.helpers.parallel import in_parallel
@@ -135,7 +135,7 @@ def test_two_clocks_tell_each_mailbox_once(duero):
     for number in range(5):
         waiting(duero, f"ana{number}@example.com")
     open_with_a_subject(duero)
-    told = in_parallel(tell_of_opened, 2)
+    told = in_parallel(queue_opening_mails, 2)
     assert sum(told) == 5
     assert Mail.objects.filter(template="university_open").count() == 5
 
@@ -145,7 +145,7 @@ def test_unsubscribing_deletes_the_row_and_stops_the_waiting_mail(duero):
     page = path(row, "avisame-baja")
     assert "¿Dejamos de avisarte?" in Client().get(page).content.decode()
     open_with_a_subject(duero)
-    tell_of_opened()
+    queue_opening_mails()
     mail = Mail.objects.get(template="university_open")
     # The bare POST of a mail program (RFC 8058).
     answer = Client(enforce_csrf_checks=True).post(page, {"List-Unsubscribe": "One-Click"})

@@ -17,7 +17,7 @@ from apps.orders.withdrawal_link import is_withdrawal_token
 
 # The room of a case for statements about the same contract that say something else.
 LATER_STATEMENTS_LENGTH = 4000
-# Of the key of a contract, if its case is not the first.
+# The length to which the key of a contract is cut if its case is not the first.
 KEY_LENGTH = 50
 
 

@@ -215,7 +215,7 @@ def new_order(request: HttpRequest) -> HttpResponse:
     seen_cents = form.cleaned_data["seen"] or 0
     try:
         if "confirm" in request.POST:
-            if _is_given_away(wanted, seen_cents) and not password_is_fresh(request):
+            if _needs_fresh_password(wanted, seen_cents) and not password_is_fresh(request):
                 return _ask_for_password(request, form)
             order = create_order(
                 wanted,
@@ -228,7 +228,7 @@ def new_order(request: HttpRequest) -> HttpResponse:
         if "change" not in request.POST:
             priced = price_request(wanted)
             total = priced.agreed.total_cents
-            if _is_given_away(wanted, total) and not password_is_fresh(request):
+            if _needs_fresh_password(wanted, total) and not password_is_fresh(request):
                 return _ask_for_password(request, form)
             context |= {
                 "priced": priced,
@@ -265,7 +265,7 @@ def _over_limit(request: HttpRequest, priced: PricedRequest, wanted: OrderReques
     return ""
 
 
-def _is_given_away(wanted: OrderRequest, total_cents: int) -> bool:
+def _needs_fresh_password(wanted: OrderRequest, total_cents: int) -> bool:
     """Whether the buyer pays little or nothing: a card is not charged less than its minimum."""
     by_card = wanted.paid_by == StaffOrder.PaidBy.LINK
     is_cheap = is_large_discount(wanted.discount_cents, agreed_cents=total_cents)

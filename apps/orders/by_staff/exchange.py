@@ -22,7 +22,7 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.offer.cart import CheckoutItem
-from apps.orders.refunds.exchanges import gives_away_credit, left_of
+from apps.orders.refunds.exchanges import exchangeable_cents, gives_away_credit
 from apps.orders.refunds.request import check_daily_limit
 from apps.pricing.payment_type import PaymentType
 
@@ -74,7 +74,7 @@ def price_exchange(request: ExchangeRequest) -> PricedExchange:
 def _priced(request: ExchangeRequest) -> tuple[OrderRequest, PricedExchange]:
     """The new order, with what was paid for the line taken off, and its price."""
     line = request.line
-    left = left_of(line)
+    left = exchangeable_cents(line)
     waiting = StaffOrder.objects.waiting_exchanges(line.order).first()
     if waiting is not None:
         raise OrderRefused(f"Este pedido ya espera un cambio: el pedido {waiting.order_id}.")

@@ -103,7 +103,8 @@ def _move_order(order: Order, *, before: str, merged: Student, into: Student, ac
 def _move_codes(merged: Student, into: Student) -> None:
     codes = PromoCode.objects.filter(student=merged)
     if PromoCode.objects.filter(student=into, is_referral_code=True).exists():
-        # It stays with the empty row. A cart that has it already rewards `into`.
+        # The friend code of `merged` stays with the empty row. A cart that has that code already
+        # rewards `into`.
         codes.filter(is_referral_code=True).update(active=False)
         codes = codes.filter(is_referral_code=False)
     codes.update(student=into)

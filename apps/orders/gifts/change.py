@@ -30,11 +30,11 @@ def correct_gift(gift: Gift, *, actor: str) -> None:
     if gift.status == Gift.Status.DELIVERED:
         student = find_or_create_student(email=gift.recipient_email, phone="")
         if gift.recipient is not None and gift.recipient != student:
-            _tell(gift, gift.recipient.email, is_buyer=False)
+            _mail_gift_moved(gift, gift.recipient.email, is_buyer=False)
         transfer_access(order_id=gift.order_id, to=student, reason="Regalo para otra persona")
         gift.recipient = student
         gift.save(update_fields=["recipient"])
-    _tell(gift, gift.order.email, is_buyer=True)
+    _mail_gift_moved(gift, gift.order.email, is_buyer=True)
     # Without the addresses: the history outlives the erasure of the recipient.
     note(
         gift.order,
@@ -44,7 +44,7 @@ def correct_gift(gift: Gift, *, actor: str) -> None:
     )
 
 
-def _tell(gift: Gift, to: str, *, is_buyer: bool) -> None:
+def _mail_gift_moved(gift: Gift, to: str, *, is_buyer: bool) -> None:
     queue_mail(
         key=f"gift-moved:{gift.pk}:{secrets.token_hex(8)}",
         template="gift_moved",

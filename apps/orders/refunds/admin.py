@@ -60,7 +60,7 @@ class RefundAdmin(_OfPaymentAdmin):
         "problem",
     )
     list_filter = ("status", range_filter("created_at", "pedida"))
-    actions = ("given_otherwise",)
+    actions = ("mark_paid_by_other_means",)
     fields = (
         "order",
         "payment",
@@ -81,7 +81,7 @@ class RefundAdmin(_OfPaymentAdmin):
         description="Ya se ha devuelto por otra vía (transferencia…)", permissions=["refund"]
     )
     @method_decorator(fresh_password_required)
-    def given_otherwise(self, request: HttpRequest, refunds: QuerySet[Refund]) -> None:
+    def mark_paid_by_other_means(self, request: HttpRequest, refunds: QuerySet[Refund]) -> None:
         done = record_paid_by_other_means(
             refunds.values_list("pk", flat=True), actor=request.user.get_username()
         )

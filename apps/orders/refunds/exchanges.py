@@ -27,7 +27,7 @@ FREE_FOR = timedelta(days=14)
 EXCHANGEABLE = (Order.Status.PAID, Order.Status.PARTIALLY_REFUNDED)
 
 
-def left_of(line: OrderLine) -> int:
+def exchangeable_cents(line: OrderLine) -> int:
     """The cents that were paid for a line and that an exchange may use. Raises RefundRefused.
 
     A plan has to be paid first: its instalments to come are for the line, too. The order's row is
@@ -93,7 +93,7 @@ def problem_of(exchange: StaffOrder) -> str:
     """Why the line can't be exchanged any more, as a Spanish phrase. Empty if it can."""
     line = exchange.exchanged_line
     try:
-        enough = line is not None and left_of(line) >= to_cents(exchange.credit)
+        enough = line is not None and exchangeable_cents(line) >= to_cents(exchange.credit)
     except RefundRefused as refusal:
         return f"El cambio ya no se puede hacer: {refusal.message}"
     return "" if enough else "El cambio ya no se puede hacer: se ha devuelto una parte de la línea"
@@ -109,7 +109,7 @@ def carry_out(exchange: StaffOrder, order: Order, *, actor: str) -> None:
     line = exchange.exchanged_line
     if line is None:
         return
-    credit, left = to_cents(exchange.credit), left_of(line)
+    credit, left = to_cents(exchange.credit), exchangeable_cents(line)
     # What the new order does not need goes back to the buyer, unless they pay something for it.
     back = left - credit if exchange.agreed == 0 else 0
     _pay_with_credit(exchange, order, credit)

@@ -50,7 +50,7 @@ def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provid
     answered, sent_back, is_changed = [], [], False
     for report in reports:
         refund = _row_of(payment, report) or _made_in_dashboard(payment, report, provider)
-        if not _goes_forward(refund, report):
+        if not _is_newer_state(refund, report):
             continue
         is_changed = True
         if not refund.reference:
@@ -117,7 +117,7 @@ RANK = {
 }
 
 
-def _goes_forward(refund: Refund, report: ReportedRefund) -> bool:
+def _is_newer_state(refund: Refund, report: ReportedRefund) -> bool:
     if not refund.reference:
         return True
     return RANK[report.status] > RANK[Refund.Status(refund.status)]
@@ -126,7 +126,7 @@ def _goes_forward(refund: Refund, report: ReportedRefund) -> bool:
 def is_unrecorded(report: ReportedRefund) -> bool:
     """Whether the shop has not recorded this state of the refund yet."""
     refund = Refund.objects.filter(reference=report.reference).first()
-    return refund is None or _goes_forward(refund, report)
+    return refund is None or _is_newer_state(refund, report)
 
 
 def _reject_excess(payment: Payment, provider: str) -> list[Refund]:

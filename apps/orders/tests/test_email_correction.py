@@ -259,7 +259,7 @@ def test_whoever_prepared_the_cart_cannot_take_the_purchase_of_whom_the_link_led
 
 
 @pytest.mark.parametrize("used", ["gift", "link", "block"])
-def test_a_buyer_moves_no_student_whom_somebody_else_uses(api, sandbox, work, used):
+def test_buyer_cannot_correct_an_address_that_somebody_else_uses(api, sandbox, work, used):
     """A stranger could otherwise buy something cheap for an address, and take its gift."""
     if used == "gift":
         pay(place_gift(api))

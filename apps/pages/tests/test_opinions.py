@@ -74,7 +74,7 @@ def test_student_is_asked_once_when_the_access_has_ended(enrolment):
 
 
 @pytest.mark.parametrize("why", ["running", "long ago", "blocked", "erased", "refunded"])
-def test_nobody_else_is_asked(enrolment, why):
+def test_unsuitable_student_is_not_asked_for_an_opinion(enrolment, why):
     if why in ("running", "long ago"):
         enrolment.ends_on = today() - timedelta(days=90 if why == "long ago" else 0)
         enrolment.save()

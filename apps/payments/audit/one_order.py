@@ -147,11 +147,11 @@ def _refunds(order: Order) -> Iterator[str]:
             amount = format_euros(row.amount_cents)
             if row.status == Refund.Status.REQUESTED and row.created_at < now - MIN_AGE:
                 yield f"Stripe no ha contestado todavía a la devolución de {amount}"
-            if _came_back(row, rows):
+            if _was_sent_back(row, rows):
                 yield f"la devolución de {amount} no llegó al alumno y sigue sin hacerse"
 
 
-def _came_back(refund: Refund, others: list[Refund]) -> bool:
+def _was_sent_back(refund: Refund, others: list[Refund]) -> bool:
     if refund.status != Refund.Status.FAILED or not refund.reference:
         return False
     good = (*REFUND_COUNTED, Refund.Status.OUTSIDE)

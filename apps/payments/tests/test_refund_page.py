@@ -287,7 +287,7 @@ def test_returned_refund_can_be_marked_as_settled_outside_stripe(client, order, 
 
     client.post(
         reverse("admin:orders_refund_changelist"),
-        {"action": "given_otherwise", "_selected_action": [Refund.objects.get().pk]},
+        {"action": "mark_paid_by_other_means", "_selected_action": [Refund.objects.get().pk]},
     )
 
     assert Refund.objects.get().status == "outside"

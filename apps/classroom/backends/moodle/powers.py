@@ -11,7 +11,7 @@ from apps.classroom.backends.moodle.client import call
 
 # The front page is a course, in which everybody counts as enrolled.
 FRONT_PAGE = 1
-# Whoever has one of these is no student.
+# A user with one of these capabilities is no student.
 POWERS = (
     "moodle/course:create",
     "moodle/course:manageactivities",
