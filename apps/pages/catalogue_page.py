@@ -123,6 +123,7 @@ def compra(request: HttpRequest) -> HttpResponse:
         "pages/compra.html",
         {
             "universities": universities,
+            "announced": any(university["coming_soon"] for university in universities),
             "degrees": degrees,
             "query": query,
             "page_sizes": PAGE_SIZES,

@@ -39,6 +39,7 @@ urlpatterns = [
     ),
     path("profesores/<slug:teacher>", course_pages.teacher_page),
     path("servicios", views.servicios, name="servicios"),
+    path("muestra", views.muestra, name="muestra"),
     path("nosotros", views.nosotros, name="nosotros"),
     path("precios", views.precios, name="precios"),
     path("contenido-asignatura", views.contenido_asignatura, name="contenido-asignatura"),

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -49,9 +49,11 @@ def calculator_props() -> dict[str, Any]:
 
 def home_context() -> dict[str, Any]:
     """What the home page shows. The back office changes a part of it for its previews."""
+    universities = universities_open_first()
     return {
         "banner": banner_today(),
-        "universities": universities_open_first(),
+        "universities": universities,
+        "announced": any(university.coming_soon for university in universities),
         "claims": current_claims(),
         "rating": site_rating(),
         "exercise": exercise_at(timezone.localtime()),
@@ -85,6 +87,15 @@ def servicios(request: HttpRequest) -> HttpResponse:
         "pages/servicios.html",
         {"plans": price_plans(), "preview": preview_props(), "sample": first_sample()},
     )
+
+
+@require_safe
+def muestra(request: HttpRequest) -> HttpResponse:
+    """Lead to the sample lesson, or to the demo if there is none."""
+    sample = first_sample()
+    if sample is None:
+        return redirect("servicios")
+    return redirect(f"{sample.lesson.subject.page_path}#muestra")
 
 
 @public_page()

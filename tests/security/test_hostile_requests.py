@@ -32,7 +32,8 @@ from tools.stripe_sandbox.testing import wait_until
 pytestmark = pytest.mark.django_db
 
 PAGES = [
-    "/", "/inicio", "/compra", "/servicios", "/nosotros", "/precios", "/contenido-asignatura",
+    "/", "/inicio", "/compra", "/servicios", "/muestra", "/nosotros", "/precios",
+    "/contenido-asignatura",
     "/login", "/login/entrar", "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json",
     "/mi-cuenta/borrado", "/mi-cuenta/salir", "/terminos", "/privacidad", "/cookies",
     "/aviso-legal", "/accesibilidad",

@@ -50,7 +50,7 @@ class Asked:
 
 
 PAGES = (
-    "/", "/inicio", "/compra?buscar=a{n}", "/servicios", "/nosotros", "/precios",
+    "/", "/inicio", "/compra?buscar=a{n}", "/servicios", "/muestra", "/nosotros", "/precios",
     "/contenido-asignatura", "/terminos", "/privacidad", "/cookies", "/aviso-legal",
     "/accesibilidad", "/asignaturas",
     "/asignaturas/{university}", "/asignaturas/{university}/grados/{degree}",

@@ -3,12 +3,21 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from apps.core.staff.admin_base import AcademyModelAdmin, moment
+from apps.core.staff.admin_filters import choice_filter
 from apps.leads.announced.models import UniversityNotice
+
+StateFilter = choice_filter(
+    "estado",
+    "estado",
+    sin_confirmar=("Sin confirmar", lambda rows: rows.filter(confirmed_at=None)),
+    espera=("Espera", lambda rows: rows.filter(confirmed_at__isnull=False, told_at=None)),
+    avisado=("Avisado", lambda rows: rows.exclude(told_at=None)),
+)
 
 
 @admin.register(UniversityNotice)
 class UniversityNoticeAdmin(AcademyModelAdmin):
-    """The list of mailboxes that wait for a university. Filtered by one, it says how many."""
+    """The list of mailboxes that wait for a university. Filtered by both, it says how many."""
 
     list_display = (
         "email",
@@ -18,7 +27,7 @@ class UniversityNoticeAdmin(AcademyModelAdmin):
         moment("told_at", "avisado"),
     )
     list_select_related = ("university",)
-    list_filter = ("university",)
+    list_filter = ("university", StateFilter)
     search_fields = ("email",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -21,7 +21,12 @@ MAILBOXES = Limit("avisame-correo", times=3, seconds=3600)
 @private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask_page(request: HttpRequest) -> HttpResponse:
-    """The form, and after it the same page whether the address waits already or not."""
+    """The form, and after it the same page whether the address waits already or not.
+
+    Without a university in the address the visitor chooses one first.
+    """
+    if "universidad" not in request.GET:
+        return _choice_page(request)
     university = waiting.announced_university(request.GET.get("universidad", ""))
     if university is None:
         raise Http404
@@ -42,6 +47,14 @@ def ask_page(request: HttpRequest) -> HttpResponse:
             answer["Retry-After"] = str(refusal.retry_after)
         return answer
     return render(request, "leads/announced.html", {**context, "asked": email})
+
+
+def _choice_page(request: HttpRequest) -> HttpResponse:
+    universities = waiting.announced_universities()
+    if not universities:
+        raise Http404
+    context = {"universities": universities, "noindex": True}
+    return render(request, "leads/announced_choice.html", context)
 
 
 # The signed link is the only credential of both pages. Only POST acts: mail scanners open links.

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.catalogue.models import Subject, University
+from apps.catalogue.reads import shown_universities
 from apps.core.errors import AcademyError
 from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail
@@ -40,6 +41,11 @@ def announced_university(number: str) -> University | None:
     is_number = number.isdecimal() and number.isascii() and len(number) <= 18
     shown = University.objects.shown().filter(status=University.Status.COMING_SOON)
     return shown.filter(pk=int(number)).first() if is_number else None
+
+
+def announced_universities() -> list[University]:
+    """The universities that are announced and shown, by name."""
+    return [university for university in shown_universities() if university.coming_soon]
 
 
 @transaction.atomic

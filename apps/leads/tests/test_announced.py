@@ -165,6 +165,34 @@ def test_forged_links_do_nothing(duero, token):
     assert UniversityNotice.objects.count() == 1
 
 
+def test_address_without_a_university_offers_the_announced_ones(client, duero):
+    make_university("Universidad Abierta")
+    page = client.get("/avisame").content.decode()
+    assert f'<a href="/avisame?universidad={duero.pk}">Universidad del Duero' in page
+    assert page.count("/avisame?universidad=") == 1
+    for path in ("/", "/compra", "/compra?buscar=zzzz"):
+        assert 'href="/avisame"' in client.get(path).content.decode(), path
+
+
+def test_nothing_leads_to_notices_while_no_university_is_announced(client):
+    make_university("Universidad Abierta")
+    assert client.get("/avisame").status_code == 404
+    for path in ("/", "/compra", "/compra?buscar=zzzz"):
+        assert "/avisame" not in client.get(path).content.decode(), path
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"), [("sin_confirmar", "eva"), ("espera", "ana"), ("avisado", "bruno")]
+)
+def test_staff_filter_notices_by_state(admin_client, duero, state, shown):
+    waiting(duero, "bruno@example.com")
+    UniversityNotice.objects.update(told_at=timezone.now())
+    waiting(duero)
+    ask(duero, "eva@example.com")
+    answer = admin_client.get("/admin/leads/universitynotice/", {"estado": state})
+    assert [row.email for row in answer.context["cl"].queryset] == [f"{shown}@example.com"]
+
+
 @pytest.mark.parametrize("number", ["", "0", "x", "-1", "²", "9" * 30])
 def test_only_announced_universities_have_the_page(number, duero):
     assert Client().get("/avisame", {"universidad": number}).status_code == 404

@@ -157,8 +157,13 @@ def test_sample_of_a_lesson_is_on_the_page_of_its_subject(client, subject):
     html = client.get(subject.page_path).content.decode()
     assert "https://player.vimeo.com" not in html
     demo = client.get("/servicios").content.decode()
-    assert f'{subject.page_path}#muestra">Abre PEC 1 de Microeconomía, gratis' in demo
+    assert f'{subject.page_path}#muestra">Abre gratis una lección: PEC 1 de Microeconomía' in demo
     assert "puede guardar cookies" in html
+    assert client.get("/muestra").headers["Location"] == f"{subject.page_path}#muestra"
+
+
+def test_without_a_sample_its_address_leads_to_the_demo(client, subject):
+    assert client.get("/muestra").headers["Location"] == "/servicios"
 
 
 @pytest.mark.parametrize(

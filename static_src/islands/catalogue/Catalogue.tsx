@@ -134,6 +134,7 @@ export function Catalogue(props: Props) {
           cache={pages}
           query={query}
           onChange={changeQuery}
+          announced={openIds.length < universities.length}
           pricing={pricing}
           changed={changed}
           cart={cart}

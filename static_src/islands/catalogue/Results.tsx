@@ -35,6 +35,8 @@ const REQUEST = "#solicitar-asignatura";
 const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
 type CartProps = {
+  /** Whether a university will open soon. */
+  announced: boolean;
   pricing: Pricing;
   /** Subjects that the checkout has found changed since they were loaded. */
   changed: ReadonlyMap<number, CatalogueSubject>;
@@ -146,14 +148,16 @@ function useCataloguePage(
 }
 
 /** Where to look after nothing was found. The request of a subject is below the catalogue. */
-function WhereElse({ search }: { search: string }) {
+function WhereElse({ search, announced }: { search: string; announced: boolean }) {
   return (
     <p>
       Prueba con otra palabra o con otra carrera
       {search && (
         <>
           ,{" "}
-          <a href={`/buscar?q=${encodeURIComponent(search)}`}>búscala en todas las universidades</a>
+          <a href={`/buscar?q=${encodeURIComponent(search)}`}>
+            búscala por profesor, código, semestre o universidad
+          </a>
         </>
       )}{" "}
       o{" "}
@@ -161,6 +165,12 @@ function WhereElse({ search }: { search: string }) {
         pídenosla
       </a>
       .
+      {announced && (
+        <>
+          {" "}
+          ¿Tu universidad llega próximamente? <a href="/avisame">Te avisamos</a>.
+        </>
+      )}
     </p>
   );
 }
@@ -176,7 +186,7 @@ function openRequest(event: MouseEvent) {
 
 type PageProps = CartProps & { resource: Resource<CataloguePage>; search: string };
 
-function PageOfSubjects({ resource, search, cart, changed, ...cartProps }: PageProps) {
+function PageOfSubjects({ resource, search, announced, cart, changed, ...cartProps }: PageProps) {
   if (resource.status === "loading") {
     return (
       <>
@@ -208,7 +218,7 @@ function PageOfSubjects({ resource, search, cart, changed, ...cartProps }: PageP
         {resource === NO_SUBJECTS ? (
           <p>Estamos preparando el catálogo. Vuelve pronto.</p>
         ) : (
-          <WhereElse search={search} />
+          <WhereElse search={search} announced={announced} />
         )}
       </div>
     );

@@ -16,7 +16,7 @@ const EMAIL_PATTERN = String.raw`[^\s@]+@[^\s@]+\.[^\s@]+`;
 const NOT_BLANK = String.raw`.*\S.*`;
 const FAILURE = "Hubo un problema al enviar tu solicitud. Por favor, inténtalo de nuevo.";
 
-const ANSWER = "Te escribimos en menos de 24 h para decirte cómo empezar.";
+const ANSWER = "Te escribimos en menos de 24 h.";
 
 /** The button "Asignatura gratis" of the header with its dialog. */
 function FreeSubjectModal({ academy }: { academy: Academy }) {
@@ -78,6 +78,9 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
         required
         readOnly={readOnly}
       />
+      <p>
+        <a href="/muestra">Mira antes una lección</a>
+      </p>
       <Honeypot />
       <Checkbox name="acceptTerms" required checked={termsAccepted} onChange={setTermsAccepted}>
         <TermsLabel />

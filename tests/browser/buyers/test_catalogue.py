@@ -9,6 +9,7 @@ from playwright.sync_api import Route, expect
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from tests.browser.records import Shelf
 from tests.browser.visitor import HeldRequests, Visitor, expect_ticked, wait_until
+from tests.helpers.factories import make_university
 
 CATALOGUE = "/api/catalogue"
 
@@ -131,14 +132,17 @@ def test_search_is_sent_300_ms_after_the_last_key(visitor):
 
 
 def test_search_without_results_shows_a_message(visitor):
+    make_university("Universidad del Oeste", status=University.Status.COMING_SOON)
     visitor.open_catalogue(query="buscar=zzzz")
 
     expect(
         visitor.page.get_by_role("paragraph").filter(has_text="No se encontraron asignaturas")
     ).to_be_visible()
     expect(visitor.cards).to_have_count(0)
-    everywhere = visitor.page.get_by_role("link", name="búscala en todas las universidades")
+    everywhere = visitor.page.get_by_role("link", name="búscala por profesor, código")
     expect(everywhere).to_have_attribute("href", "/buscar?q=zzzz")
+    told = visitor.page.get_by_role("link", name="Te avisamos")
+    expect(told).to_have_attribute("href", "/avisame")
     visitor.press(visitor.page.get_by_role("link", name="pídenosla"))
     expect(visitor.page).to_have_url(re.compile(r"\?buscar=zzzz$"))
     visitor.press(visitor.page.get_by_role("link", name="Solicitar asignatura"))

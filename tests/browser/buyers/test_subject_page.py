@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.records import only_order
+from tests.browser.visitor import HeldRequests
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
@@ -31,6 +32,21 @@ def test_lesson_pressed_while_the_page_prepares_its_form_is_ticked(visitor, shel
     expect(island).to_have_attribute("data-mounted", "")
     expect(box).to_be_checked()
     expect(page.locator(".buy__total")).to_contain_text("47,50 €")
+
+
+def test_total_of_lessons_is_not_shown_before_the_script_has_summed_it(visitor, shelf):
+    subject = shelf.put("Cálculo", "130.00", lessons=3)
+    page = visitor.page
+    held = HeldRequests(page, "**/subject-*.js")
+    page.goto(subject.page_path)
+    total = page.locator(".buy__total strong")
+    expect(total).to_be_visible()
+    visitor.tick(page.get_by_role("checkbox", name="PEC 2"))
+    # The server's total is that of the complete subject.
+    expect(total).to_be_hidden()
+    held.release()
+    expect(total).to_be_visible()
+    expect(total).to_have_text("47,50 €")
 
 
 def test_lessons_are_bought_on_the_page_of_a_subject(visitor, shelf):

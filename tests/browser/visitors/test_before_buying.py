@@ -78,7 +78,7 @@ def test_pages_of_subject_teacher_search_and_notice_are_accessible(new_visitor, 
     reader = new_visitor(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     for path in (
         maths.page_path, maths.teachers.get().page_path, f"/buscar?q=pec+1+{maths.code}",
-        f"/avisame?universidad={later.pk}",
+        f"/avisame?universidad={later.pk}", "/avisame",
     ):  # fmt: skip
         reader.page.goto(path)
         assert_accessible(reader)
@@ -90,12 +90,12 @@ def test_visitor_is_told_of_a_university_after_confirming_and_may_leave(reader):
     page.goto(f"/buscar?q={later.acronym}")
     page.get_by_role("link", name="Avísame").click()
     page.get_by_label("Email").fill(reader.email)
-    page.get_by_role("button", name="Avisadme").click()
+    page.get_by_role("button", name="Avísame").click()
     expect(page.get_by_role("status")).to_contain_text(reader.email)
     mail = mail_with("Confirma tu aviso", reader.email)
     page.goto(re.findall(r"http://\S+/avisame/confirmar\S+", text_of(mail))[0])
     expect_to_fit(page)
-    page.get_by_role("button", name="Sí, avisadme").click()
+    page.get_by_role("button", name="Sí, avísame").click()
     expect(page.get_by_role("heading", name="Te avisaremos")).to_be_visible()
     assert UniversityNotice.objects.get(email=reader.email).confirmed_at
 

@@ -51,6 +51,19 @@ def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(visi
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= paper for box in boxes)
 
 
+def test_printed_pages_have_no_heading_or_band_of_what_is_hidden(visitor):
+    page = visitor.page
+    page.emulate_media(media="print")
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Así es estudiar con nosotros")).to_be_hidden()
+    expect(page.get_by_role("heading", name="Un método pensado para la distancia")).to_be_visible()
+    page.goto("/precios")
+    expect(page.locator("#calculadora")).to_be_hidden()
+    last = page.locator(".table td").last
+    expect(last).to_be_visible()
+    expect(last).to_have_css("position", "static")
+
+
 def test_text_at_200_percent_keeps_menu_and_content_on_a_phone_screen(new_visitor):
     page = new_visitor(viewport={"width": 320, "height": 640}).page
     set_text_size(page, 32)

@@ -233,7 +233,7 @@ def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and
         expect(visitor.dialog).to_have_count(0)
     assert sent.value.status == 200
     assert lead_of(visitor.email, Lead.Kind.FREE_SUBJECT).career == "Psicología"
-    answer = "Te escribimos en menos de 24 h para decirte cómo empezar."
+    answer = "Te escribimos en menos de 24 h."
     expect(visitor.toast("Hemos recibido tu solicitud", answer)).to_be_visible()
     assert logged == []
 
@@ -245,6 +245,8 @@ def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and
 
 def test_free_subject_modal_stays_open_while_the_browser_s_validation_fails(visitor):
     dialog = free_dialog(visitor)
+    sample = dialog.get_by_role("link", name="Mira antes una lección")
+    expect(sample).to_have_attribute("href", "/muestra")
     requests = visitor.responses_of("/api/request-free-subject")
     visitor.tick(dialog.get_by_role("checkbox"))
     submit = dialog.get_by_role("button", name="Solicitar", exact=True)
