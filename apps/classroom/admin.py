@@ -267,14 +267,12 @@ class SemesterAdmin(AcademyModelAdmin):
     list_display = ("name", "last_day", "last_month")
     search_fields = ("name",)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Refuse to delete the last semester: what is sold without one is open for ever."""
-        *found, protected = super().get_deleted_objects(objs, request)
-        kept = Semester.objects.exclude(pk__in=[semester.pk for semester in objs])
-        if not request.user.is_superuser and not kept.exists():
-            reason = "Sin ningún semestre, los accesos no tienen fin: solo puede un superusuario."
-            protected = [*protected, reason]
-        return *found, protected
+    def get_readonly_fields(self, request: HttpRequest, obj: Semester | None = None) -> Any:
+        """Only superusers move an end: what is bought meanwhile may stay open for a year more."""
+        return () if obj is None or request.user.is_superuser else ("last_month", "last_day")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Semester | None = None) -> bool:
+        return request.user.is_superuser and super().has_delete_permission(request, obj)
 
 
 class MoodleCourseForm(forms.ModelForm[MoodleCourse]):

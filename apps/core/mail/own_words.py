@@ -15,12 +15,15 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.core.models import SiteSettings
+from apps.core.text_links import has_link
 
 # The placeholders, and the variable of the mail that each stands for.
 PLACEHOLDERS = {"academia": "brand", "nombre": "first_name", "pedido": "order_name"}
 LONGEST_PARAGRAPH = 1000
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]*", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s<>]*", re.IGNORECASE)
+# An IBAN, or nine digits and more: a bank account, a card or a phone.
+_NUMBER = re.compile(r"\b[a-z]{2}\d{2}(?:[ .-]?[\da-z]{2,4}){3,}|(?:\d[ .()-]*){9}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,18 @@ class OwnWordsForm(forms.Form):
             raise forms.ValidationError(f"Este correo no tiene {{{unknown[0]}}}.")
         if "{" in _PLACEHOLDER.sub("", text) or "}" in _PLACEHOLDER.sub("", text):
             raise forms.ValidationError("Falta una llave: se escribe {nombre}.")
-        for address in _ADDRESS.findall(text):
-            # A link to a stranger's page would carry the academy's name.
-            if not _is_own(address):
-                raise forms.ValidationError(f"Solo se enlazan páginas de este sitio: {address}")
+        # A link to a stranger's page, or another account, would carry the academy's name.
+        rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
+        if has_link(rest):
+            raise forms.ValidationError(
+                "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
+                "cada punto."
+            )
+        if _NUMBER.search(rest):
+            raise forms.ValidationError(
+                "No se escriben cuentas, tarjetas ni teléfonos: los del sitio están en «Ajustes "
+                "del sitio»."
+            )
         return text
 
 

@@ -77,6 +77,12 @@ def test_every_mail_can_have_own_words(template):
         ("Mira https://otro.example/x", "Solo se enlazan páginas de este sitio"),
         ("Mira WWW.otro.example", "Solo se enlazan páginas de este sitio"),
         ("Mira http://academia.example@otro.example", "Solo se enlazan"),
+        ("Paga en faro-pagos.example/pago", "Solo se enlazan"),
+        ("Escribe a otro@correo.example", "Solo se enlazan"),
+        ("Ingresa en ES76 0075 1234 5678 9012 3456", "No se escriben cuentas"),
+        ("Ingresa en ES7600751234567890123456", "No se escriben cuentas"),
+        ("Llama al 600 11 22-33", "No se escriben cuentas"),
+        ("Tarjeta 4242 4242 4242 4242", "No se escriben cuentas"),
         ("x" * 1001, "1000 caracteres"),
     ],
 )

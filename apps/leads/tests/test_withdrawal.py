@@ -331,6 +331,37 @@ def test_a_case_shows_what_was_used_and_counts_as_refunded_only_after_a_refund(c
     assert case.resolved_at is not None
 
 
+def refund_of(order):
+    payment = Payment.objects.create(
+        order=order, reference=f"pi_{order.pk}", amount=190, status="succeeded", refunded=10
+    )
+    return Refund.objects.create(
+        payment=payment, batch="b", amount=10, reason="Desiste", actor="carla", status="succeeded"
+    )
+
+
+def test_refund_from_before_the_statement_closes_no_case(clerk, order):
+    refund_of(order)
+    confirm(clerk, order)
+    Refund.objects.update(created_at=timezone.now() - timedelta(days=1))
+    url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    answer = clerk.post(url, {"status": "refunded", "order": order.pk})
+    assert "desde que desistió" in answer.content.decode()
+
+
+def test_refund_of_another_mailbox_closes_a_case_only_for_those_who_refund(clerk, order):
+    confirm(clerk, order)
+    case = Withdrawal.objects.get()
+    Withdrawal.objects.update(email_identity="otra@example.com")
+    refund_of(order)
+    nora = Client()
+    make_staff("nora", "view_withdrawal", "change_withdrawal", "view_order", client=nora)
+    url = admin_url(Withdrawal, "change", case.pk)
+    answer = nora.post(url, {"status": "refunded", "order": order.pk})
+    assert "Ese pedido es de otro correo" in answer.content.decode()
+    assert clerk.post(url, {"status": "refunded", "order": order.pk}).status_code == 302
+
+
 def test_a_case_has_what_the_classroom_says_as_proof_of_use(clerk, order):
     confirm(clerk, order)
     subject = make_subject("Microeconomía")

@@ -34,6 +34,9 @@ def refunds_of(order: Order) -> QuerySet[Refund]:
 
 
 class WithdrawalForm(forms.ModelForm[Withdrawal]):
+    # Whether the editor may refund orders.
+    may_refund = False
+
     class Meta:
         model = Withdrawal
         fields = ("status", "order", "answer", "note")
@@ -45,13 +48,20 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or {}
         order = data.get("order", self.instance.order)
-        if data.get("status") == Withdrawal.Status.REFUNDED and (
-            order is None or not refunds_of(order).exists()
-        ):
-            self.add_error("status", "Ese pedido no tiene ninguna devolución: hazla primero.")
+        if data.get("status") == Withdrawal.Status.REFUNDED:
+            self._check_refund(order)
         if data.get("status") == Withdrawal.Status.DECLINED and not data.get("answer"):
             self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
         return data
+
+    def _check_refund(self, order: Order | None) -> None:
+        """A clerk can't close a case with an earlier refund, or with that of somebody else."""
+        since = self.instance.received_at
+        if order is None or not refunds_of(order).filter(created_at__gte=since).exists():
+            text = "Ese pedido no tiene ninguna devolución desde que desistió: hazla primero."
+            self.add_error("status", text)
+        elif order.email_identity != self.instance.email_identity and not self.may_refund:
+            self.add_error("order", "Ese pedido es de otro correo: lo resuelve quien devuelve.")
 
 
 OpenFilter = choice_filter(
@@ -110,6 +120,13 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
         "order_number", "details", "later_statements", "contract", "waiver", "used", "refunds",
         "refund_link", "other_orders",
     )  # fmt: skip
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.may_refund = request.user.has_perm("orders.refund_order")
+        return form
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -1,18 +1,15 @@
 """Details of a gift as the buyer gives them, stored with the order (docs/rules.md, "Gifts")."""
 
-import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from django.core.exceptions import ValidationError
 
 from apps.core.dates import today
+from apps.core.text_links import has_link
 from apps.orders.models import Gift, Order
 
 LATEST_DELIVERY = timedelta(days=90)
-# Addresses of sites and of mailboxes, of which mail programs make links.
-_LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,7 @@ def check_words(text: str) -> None:
 
     A stranger could otherwise send links to anybody in the academy's name.
     """
-    # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
-    if _LINK.search(unicodedata.normalize("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")):
+    if has_link(text):
         raise ValidationError(
             "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto."
         )
