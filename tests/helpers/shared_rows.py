@@ -1,4 +1,8 @@
-"""Rows that are written once for all tests of a module, where writing them takes seconds."""
+"""Rows that are written once for all tests of a module, or for all cases of a test, where writing
+them takes long."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from django.db import transaction
@@ -21,3 +25,17 @@ def module_transaction(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock():
         transaction.set_rollback(True)
         around.__exit__(None, None, None)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Roll the rows back at the end: the next case of a test begins with those of the one before.
+
+    Objects in memory, the sandbox and the mail box are not rolled back.
+    """
+    around = transaction.atomic()
+    # It belongs to the tests, as above.
+    around._from_testcase = True
+    with around:
+        yield
+        transaction.set_rollback(True)
