@@ -8,7 +8,6 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
 
-from apps.core.mail.registry import registered_mails
 from apps.core.mail.samples import mail_previews
 from apps.core.models import Mail
 from apps.orders.models import Order
@@ -44,10 +43,10 @@ def test_the_list_shows_every_mail_with_occasion_and_recipient(client, carla):
     assert no_rows_exist()
 
 
-@pytest.mark.parametrize("template", registered_mails())
-def test_every_variant_of_a_mail_shows_headers_text_and_html(client, carla, template, mailoutbox):
-    preview = next(preview for preview in mail_previews() if preview.template == template)
-    for variant in preview.samples():
+def test_every_mail_shows_headers_text_and_html(client, carla, mailoutbox):
+    """Its last variant. Every variant is rendered in tests/test_mails.py."""
+    for preview in mail_previews():
+        template, variant = preview.template, list(preview.samples())[-1]
         page = client.get(f"{LIST}{template}/", {"variante": variant})
         assert page.status_code == 200
         assert page.context_data["variant"] == variant

@@ -14,12 +14,14 @@ from django.utils import timezone
 from apps.classroom.models import Enrolment, Provisioning
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import InstalmentAttempt, Order, Payment
+from apps.orders.models.statuses import RefusalKind
 from apps.orders.plan.charging import charge_again
 from apps.orders.plan.outcomes import mark_instalments_paid
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.privacy import delete_orders
 from apps.payments.events.reconcile import reconcile
 from apps.payments.jobs import charge_due_instalments
+from apps.payments.stripe.declines import refusal_kind
 from apps.payments.stripe.intents import payment_of_intent
 from tests.helpers.plans import (
     ASKS_ALWAYS,
@@ -150,7 +152,12 @@ def test_retries_count_from_the_first_attempt_when_runs_were_missed(sandbox, pla
     assert plan.instalments.get(number=2).status == "failed"
 
 
-@pytest.mark.parametrize("code", ["stolen_card", "lost_card", "expired_card", "card_not_supported"])
+def test_codes_after_which_no_charge_of_the_same_card_can_succeed():
+    permanent = ("stolen_card", "lost_card", "card_not_supported")
+    assert {refusal_kind(code) for code in permanent} == {RefusalKind.PERMANENT}
+
+
+@pytest.mark.parametrize("code", ["stolen_card", "expired_card"])
 def test_card_with_a_permanent_decline_is_not_charged_again(sandbox, plan, code):
     sandbox.process.control("POST", f"payment_methods/{plan.card_reference}", {"refuse": code})
     assert charge_on(20).refused == 1

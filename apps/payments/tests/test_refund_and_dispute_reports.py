@@ -23,6 +23,7 @@ from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.plans import buy_in_instalments, charge_on
 from tests.helpers.refunds import buy, make_clerk, refund
+from tests.helpers.shared_rows import undone
 
 pytestmark = pytest.mark.django_db
 MONEY_BACK = ("charge.refunded", "charge.refund", "refund.", "charge.dispute")
@@ -116,8 +117,7 @@ def test_partial_dashboard_refunds_are_recorded_once_in_any_order(sandbox, order
     assert order.events.filter(to_status="refunded").count() == 1
 
 
-@pytest.mark.parametrize("turn", range(6))
-def test_events_of_a_returned_refund_lead_to_one_state_in_any_order(sandbox, order, control, turn):
+def test_events_of_a_returned_refund_lead_to_one_state_in_any_order(sandbox, order, control):
     made = in_dashboard(control, order)
     control(f"refunds/{made}", {"status": "failed"})
     told = [
@@ -127,12 +127,15 @@ def test_events_of_a_returned_refund_lead_to_one_state_in_any_order(sandbox, ord
     ]
     assert len(told) == 3
 
-    hear(list(itertools.permutations(told))[turn])
+    for turn in itertools.permutations(told):
+        with undone():
+            hear(turn)
 
-    assert story(order)[:2] == ("refunded", True)
-    assert Refund.objects.get().status == "failed"
-    assert Payment.objects.get().refunded == 0
-    assert Mail.objects.filter(key__startswith="staff-attention:refund-failed").count() == 1
+            assert story(order)[:2] == ("refunded", True)
+            assert Refund.objects.get().status == "failed"
+            assert Payment.objects.get().refunded == 0
+            attention = Mail.objects.filter(key__startswith="staff-attention:refund-failed")
+            assert attention.count() == 1
 
 
 def test_immediate_and_late_delivery_of_events_lead_to_the_same_state(sandbox, order, control):
