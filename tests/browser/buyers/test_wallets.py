@@ -8,7 +8,7 @@ from playwright.sync_api import FrameLocator, Locator, expect
 
 from apps.orders.models import Gift, Order
 from apps.students.consent_wordings import WALLET_WORDINGS
-from apps.students.models import Consent, Student
+from apps.students.models import Consent
 from tests.browser.records import (
     clear_faults,
     only_order,
@@ -339,19 +339,6 @@ def test_recovered_order_is_paid_by_wallet(visitor, maths, email):
 
     visitor.page.wait_for_url("**/")
     assert only_order(email).status == Order.Status.PAID
-
-
-def test_signed_in_student_pays_from_the_cart_in_two_presses(visitor, stack, maths, email):
-    student = Student.objects.create(email=email, phone="+34611222333", first_name="Ana")
-    visitor.sign_in(student, stack.url)
-    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
-    visitor.expect_step_2()
-    visitor.tick_boxes()
-
-    authorize(visitor, "190,00 €", contact=False)
-
-    visitor.expect_success()
-    assert only_order(email).phone == student.phone
 
 
 def test_wallet_pays_a_gift_once_its_data_are_complete(visitor, maths, email):
