@@ -34,7 +34,14 @@ from apps.classroom.moodle_pages import moodle_urls
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.send_again_pages import course_urls, student_url
 from apps.classroom.sync import retry_change
-from apps.core.staff.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
+from apps.core.staff.admin_base import (
+    AcademyModelAdmin,
+    OrderNumberSearch,
+    ReadOnlyAdmin,
+    Tone,
+    moment,
+    state_column,
+)
 from apps.core.staff.admin_buttons import Repeated, button_view, form_key
 from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.students.models import Student
@@ -45,7 +52,13 @@ class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
     list_display = (
         "order_id",
         "student",
-        "status",
+        state_column(
+            {
+                Provisioning.Status.PENDING: Tone.WAIT,
+                Provisioning.Status.CREATED: Tone.GOOD,
+                Provisioning.Status.FAILED: Tone.BAD,
+            }
+        ),
         "attempts",
         moment("created_at", "pedido el"),
         "last_error",
@@ -241,7 +254,13 @@ class AccessChangeAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "order_id",
         "student",
         "reason",
-        "status",
+        state_column(
+            {
+                AccessChange.Status.PENDING: Tone.WAIT,
+                AccessChange.Status.DONE: Tone.GOOD,
+                AccessChange.Status.FAILED: Tone.BAD,
+            }
+        ),
         "attempts",
         moment("created_at", "cuándo"),
         "last_error",

@@ -38,7 +38,14 @@ from apps.core.models import (
 )
 from apps.core.monitoring.incidents import current_incidents, kind_of
 from apps.core.staff import limits_admin  # noqa: F401  (registers itself)
-from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
+from apps.core.staff.admin_base import (
+    NOTHING,
+    AcademyModelAdmin,
+    ReadOnlyAdmin,
+    Tone,
+    moment,
+    state_column,
+)
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import MailTemplateFilter, choice_filter, range_filter
 from apps.core.staff.admin_log import log_reading
@@ -163,7 +170,15 @@ class MailAdmin(ReadOnlyAdmin):
         "to",
         "what",
         moment("created_at", "creado"),
-        "status",
+        state_column(
+            {
+                Mail.Status.QUEUED: Tone.WAIT,
+                Mail.Status.SENT: Tone.GOOD,
+                Mail.Status.FAILED: Tone.BAD,
+                Mail.Status.DROPPED: Tone.QUIET,
+                Mail.Status.WITHHELD: Tone.WAIT,
+            }
+        ),
         moment("sent_at", "enviado"),
         "last_error",
     )

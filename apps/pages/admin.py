@@ -2,7 +2,13 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.staff.admin_base import (
+    NOTHING,
+    AcademyModelAdmin,
+    Tone,
+    moment,
+    state_column,
+)
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.picture_input import picture_column
 from apps.pages.models import (
@@ -86,6 +92,12 @@ class RedirectAdmin(GuardsChanges, AcademyModelAdmin):
     search_fields = ("old_path", "target")
 
 
+_DONE = {
+    Opinion.Status.PUBLISHED: "Opiniones publicadas",
+    Opinion.Status.REJECTED: "Opiniones rechazadas",
+}
+
+
 @admin.register(Opinion)
 class OpinionAdmin(AcademyModelAdmin):
     """The moderation of opinions. Staff publish or reject them, and never change their words."""
@@ -95,7 +107,14 @@ class OpinionAdmin(AcademyModelAdmin):
         "rating",
         "text",
         "shown_name",
-        "status",
+        state_column(
+            {
+                Opinion.Status.ASKED: Tone.QUIET,
+                Opinion.Status.WAITING: Tone.WAIT,
+                Opinion.Status.PUBLISHED: Tone.GOOD,
+                Opinion.Status.REJECTED: Tone.QUIET,
+            }
+        ),
         moment("answered_at", "recibida"),
     )
     list_select_related = ("subject",)
@@ -138,4 +157,4 @@ class OpinionAdmin(AcademyModelAdmin):
             opinion.status = status
             opinion.save(update_fields=["status"])
             self.log_change(request, opinion, f"Estado: {status.label}")
-        self.message_user(request, f"Opiniones cambiadas: {len(ids)}.")
+        self.message_user(request, f"{_DONE[status]}: {len(ids)}.")

@@ -30,7 +30,10 @@ class InvitationForm(forms.Form):
         label="Apellidos", max_length=150, required=False, widget=forms.TextInput(WIDE)
     )
     group = forms.ModelChoiceField(
-        Group.objects.none(), label="Grupo", help_text="Decide qué puede ver y hacer."
+        Group.objects.none(),
+        label="Grupo",
+        help_text="Decide qué puede ver y hacer: se lee en Equipo › Grupos. Los grados de un "
+        "profesor se eligen después, en su página.",
     )
 
     def __init__(self, editor: User, *args: Any, **kwargs: Any) -> None:

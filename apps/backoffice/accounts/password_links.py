@@ -8,6 +8,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from django import forms
+from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
@@ -186,6 +187,7 @@ class SetPassword(PasswordResetConfirmView):
             change_message="Contraseña puesta con un enlace",
         )
         response = super().form_valid(form)
+        messages.success(self.request, f"Contraseña guardada. Tu usuario es {user.get_username()}.")
         # Whoever reads the account's mails is its owner, also while others guess the password.
         remember_device(response, user)
         return response

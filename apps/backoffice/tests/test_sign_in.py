@@ -203,6 +203,18 @@ def test_refunds_and_exports_need_the_password_again_after_15_minutes():
 
 
 @pytest.mark.usefixtures("carla")
+def test_form_is_not_opened_with_a_password_that_ends_while_it_is_filled_in():
+    invitation, typed = reverse("admin:staff_invite"), {"email": "olga@example.com"}
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client, _ = sign_in()
+        clock.shift(timedelta(minutes=10))
+        assert client.get(invitation).status_code == 200
+        clock.shift(timedelta(minutes=5))
+        assert client.post(invitation, typed).status_code == 200
+        assert isinstance(client.get(invitation), PasswordConfirmation)
+
+
+@pytest.mark.usefixtures("carla")
 def test_refunds_ask_for_the_password_once_in_a_working_day():
     order = make_one_of_everything()
     refund = reverse("admin:refund_order", args=[order.pk])

@@ -1,7 +1,7 @@
 """Base classes and helpers for the admin pages of all apps."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
@@ -334,6 +334,16 @@ class Tone(StrEnum):
 def pill(word: object, tone: Tone) -> SafeString:
     """A state as a coloured pill with its word."""
     return format_html('<span class="state state--{}">{}</span>', tone, word)
+
+
+def state_column(tones: Mapping[str, Tone]) -> Callable[[Any], SafeString]:
+    """A list column that shows the field `status` as a pill. `tones` has its values."""
+
+    @admin.display(description="estado", ordering="status")
+    def status(row: Any) -> SafeString:
+        return pill(row.get_status_display(), tones[row.status])
+
+    return status
 
 
 def attention(text: str) -> SafeString:

@@ -31,6 +31,8 @@ else:
 
 FRESH = timedelta(minutes=15)
 WORKING_DAY = timedelta(hours=8)
+# A form that is opened is asked for this long before its time, so that it can be filled in.
+TIME_TO_TYPE = timedelta(minutes=5)
 GIVEN_AT = "password_given_at"
 GIVEN_FOR = "password_given_for"
 
@@ -87,12 +89,13 @@ def fresh_password_required(
 ) -> Callable[..., Any]:
     """Let a view run only after a fresh password. For methods: `method_decorator` of this.
 
-    A submitted form is not kept: a message asks the user to submit it again.
+    A submitted form is not kept: a message asks the user to submit it again. To make that rare, a
+    page is opened only with a password of the last 10 minutes.
     """
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse | None:
-        if password_is_fresh(request, act):
+        if password_is_fresh(request, act) and not _expires_while_typing(request, act):
             answer: HttpResponse | None = view(request, *args, **kwargs)
             return answer
         if request.method == "POST":
@@ -100,6 +103,14 @@ def fresh_password_required(
         return PasswordConfirmation(request)
 
     return checked
+
+
+def _expires_while_typing(request: HttpRequest, act: RepeatedAct | None) -> bool:
+    """Whether a form that is opened now is likely to be submitted too late, and lost."""
+    given_at = request.session.get(GIVEN_AT)
+    return (
+        act is None and request.method == "GET" and not _is_within(FRESH - TIME_TO_TYPE, given_at)
+    )
 
 
 def password_required_for(act: RepeatedAct) -> Callable[..., Any]:

@@ -1,6 +1,9 @@
 """The limits of staff in the admin."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
 
 from apps.core.models import StaffLimit
 from apps.core.staff.admin_base import AcademyModelAdmin
@@ -18,6 +21,17 @@ EFFECT = (
     "transferencias al día para todos. Los superusuarios no tienen límite de descuentos ni de "
     "ampliaciones."
 )
+
+
+def _of_other_groups() -> str:
+    """What holds for a group without a row: the defaults of the columns."""
+    row = StaffLimit()
+    return (
+        "Un grupo que no está en la lista tiene lo normal: descuentos de hasta el "
+        f"{row.discount_percent} % de un pedido y {row.discount_a_day:.0f} € al día, devoluciones "
+        f"de {row.refund_a_day:.0f} € al día, transferencias de {row.transfer_a_day:.0f} € al día, "
+        f"y {row.extensions_a_day} ampliaciones al día de hasta {row.extension_days} días."
+    )
 
 
 @admin.register(StaffLimit)
@@ -49,3 +63,10 @@ class StaffLimitAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
             },
         ),
     )
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(
+            request, {**(extra_context or {}), "intro": _of_other_groups()}
+        )

@@ -516,3 +516,17 @@ def test_cases_without_an_order_are_deleted_after_a_year(client, order):
     assert _purge(timezone.now() + KEPT_WITHOUT_ORDER - timedelta(days=1)) == 0
     assert _purge(timezone.now() + KEPT_WITHOUT_ORDER + timedelta(days=1)) == 1
     assert Withdrawal.objects.get().order == order
+
+
+def test_pages_of_the_order_name_its_open_withdrawal(client, clerk, order):
+    confirm(client, order)
+    case = Withdrawal.objects.get()
+    phrase = f"esistimiento por resolver, devolver antes del {case.refund_by.day} de"
+    pages = (admin_url(Order, "change", order.pk), f"/admin/devolver/{order.pk}")
+    for page in pages:
+        assert phrase in clerk.get(page).text
+    assert admin_url(Withdrawal, "change", case.pk) in clerk.get(pages[0]).text
+
+    Withdrawal.objects.update(status="declined")
+    for page in pages:
+        assert phrase not in clerk.get(page).text

@@ -13,7 +13,15 @@ from django.utils.safestring import SafeString
 
 from apps.classroom.models import Account, Provisioning
 from apps.classroom.progress import proof_of_use
-from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
+from apps.core.staff.admin_base import (
+    NOTHING,
+    AcademyModelAdmin,
+    Tone,
+    list_link,
+    moment,
+    money,
+    state_column,
+)
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.leads.withdrawal.models import Withdrawal
@@ -87,7 +95,13 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
         "order_link",
         moment("received_at", "recibido"),
         "deadline",
-        "status",
+        state_column(
+            {
+                Withdrawal.Status.OPEN: Tone.BAD,
+                Withdrawal.Status.REFUNDED: Tone.GOOD,
+                Withdrawal.Status.DECLINED: Tone.QUIET,
+            }
+        ),
     )
     list_filter = (OpenFilter, "status", range_filter("received_at", "recibido"))
     search_fields = ("name", "email", "order_number", "note")

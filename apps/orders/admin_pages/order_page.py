@@ -25,6 +25,7 @@ from apps.orders.models.statuses import (
 from apps.orders.plan.charging import card_can_be_charged
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.exchanges import may_exchange
+from apps.orders.refunds.open_cases import open_cases
 
 
 def order_page(order: Order, user: Any) -> dict[str, Any]:
@@ -39,6 +40,10 @@ def order_page(order: Order, user: Any) -> dict[str, Any]:
         "by_staff": getattr(order, "by_staff", None),
         "gift": Gift.objects.filter(order=order).first(),
         "ending": _ending_refunds(order),
+        "cases": [
+            (case.text, case.url if user.has_perm(case.permission) else "")
+            for case in open_cases(order)
+        ],
         "note_form": NoteForm(auto_id="note_%s"),
         "email_form": EmailForm(initial={"email": order.email}, auto_id="address_%s"),
         # Names one click of each form, so that a second click does nothing.
@@ -61,7 +66,9 @@ def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
         "send_cart": order.is_open and not to_approve,
         "retry_access": gives_access and access is not None and not is_given,
         "charge": _may_charge(order),
-        "refund": refundable_cents(order) > 0,
+        # While an exchange waits, no refund of the order is accepted.
+        "refund": refundable_cents(order) > 0
+        and not StaffOrder.objects.waiting_exchanges(order).exists(),
         "exchange": may_exchange(order),
         "invoice": is_sold and order.total_cents > 0,
         "receive": by_staff is not None

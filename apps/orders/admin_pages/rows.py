@@ -23,8 +23,16 @@ from apps.core.staff.admin_base import (
 from apps.orders.admin_pages.order_head import access_of
 from apps.orders.ledger.plan_end import unanswered_ends
 from apps.orders.ledger.stripe_links import payment_page
-from apps.orders.models import Instalment, InstalmentAttempt, OrderDiscount, OrderLine, Payment
+from apps.orders.models import (
+    Instalment,
+    InstalmentAttempt,
+    OrderDiscount,
+    OrderLine,
+    Payment,
+    StaffOrder,
+)
 from apps.orders.models.statuses import INSTALMENT_SETTLED, InstalmentStatus, PaymentStatus
+from apps.pricing.rules import QUOTE_NAME
 
 INSTALMENT_TONES = {
     InstalmentStatus.DUE: Tone.WAIT,
@@ -81,7 +89,19 @@ class LineRows(ReadOnlyRowsInline):
 
 class DiscountRows(ReadOnlyRowsInline):
     model = OrderDiscount
-    fields = ("name", "euros")
+    fields = ("what", "euros")
+
+    @admin.display(description="descuento")
+    def what(self, discount: OrderDiscount) -> str:
+        """Its name. The price that staff agreed has a name for staff, and not for the buyer."""
+        if discount.name != QUOTE_NAME:
+            return discount.name
+        by_staff: StaffOrder | None = getattr(discount.order, "by_staff", None)
+        if by_staff is None:
+            return "Precio del presupuesto"
+        if by_staff.exchanged_line_id is not None:
+            return "Lo ya pagado por lo que se cambia, y los descuentos de ese día"
+        return "Descuento del equipo, y los descuentos de ese día"
 
     @admin.display(description="importe")
     def euros(self, discount: OrderDiscount) -> str:

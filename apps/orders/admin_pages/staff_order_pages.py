@@ -238,6 +238,8 @@ def new_order(request: HttpRequest) -> HttpResponse:
                 "discounts": [
                     (each.name, format_euros(each.amount_cents)) for each in priced.today.discounts
                 ],
+                "buyer": _buyer(wanted),
+                "discount": wanted.discount_cents and format_euros(wanted.discount_cents),
                 "today": format_euros(priced.today.total_cents),
                 "total": format_euros(priced.agreed.total_cents),
                 "seen": priced.agreed.total_cents,
@@ -247,6 +249,12 @@ def new_order(request: HttpRequest) -> HttpResponse:
     except AcademyError as refusal:
         form.add_error(None, refusal.message)
     return _page(request, "orders/staff_order.html", context)
+
+
+def _buyer(wanted: OrderRequest) -> str:
+    """ "Ana Ruiz, ana@example.com", or the address alone."""
+    name = f"{wanted.first_name} {wanted.last_name}".strip()
+    return f"{name}, {wanted.email}" if name else wanted.email
 
 
 def _made(order: Order) -> str:

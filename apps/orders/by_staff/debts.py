@@ -137,4 +137,5 @@ def note_call(order_id: int, *, actor: str, form_key: UUID) -> str:
         raise Repeated
     reason = "Llamada por lo que debe"
     note(order, kind=EventKind.CALLED, actor=actor, reason=reason, external_id=click)
-    return f"{reason}: apuntada."
+    buyer = f"{order.first_name} {order.last_name}".strip() or order.email
+    return f"Llamada a {buyer} apuntada."

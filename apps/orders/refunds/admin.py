@@ -13,7 +13,15 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from apps.core.dates import today
-from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, list_link, moment, money
+from apps.core.staff.admin_base import (
+    NOTHING,
+    ReadOnlyAdmin,
+    Tone,
+    moment,
+    money,
+    person,
+    state_column,
+)
 from apps.core.staff.admin_filters import range_filter
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.ledger.stripe_links import payment_page
@@ -42,10 +50,19 @@ class _OfPaymentAdmin(ReadOnlyAdmin):
         return money(row.amount)
 
     @admin.display(description="pedido", ordering="payment__order")
-    def order(self, row: Refund | Dispute) -> SafeString:
+    def order(self, row: Refund | Dispute) -> SafeString | str:
         order: Order | None = row.payment.order
-        number = order.pk if order else 0
-        return list_link(f"Pedido {number}", "orders_order", id__exact=number)
+        if order is None:
+            return NOTHING
+        address = reverse("admin:orders_order_change", args=[order.pk])
+        return format_html('<a href="{}">Pedido {}</a>', address, order.pk)
+
+    @admin.display(description="comprador", ordering="payment__order__email")
+    def buyer(self, row: Refund | Dispute) -> SafeString | str:
+        order: Order | None = row.payment.order
+        if order is None:
+            return row.reference
+        return person(f"{order.first_name} {order.last_name}".strip(), order.email)
 
 
 class RefundAdmin(_OfPaymentAdmin):
@@ -93,10 +110,16 @@ class RefundAdmin(_OfPaymentAdmin):
 
 class DisputeAdmin(_OfPaymentAdmin):
     list_display = (
-        "reference",
+        "buyer",
         "order",
         "worth",
-        "status",
+        state_column(
+            {
+                Dispute.Status.OPEN: Tone.BAD,
+                Dispute.Status.WON: Tone.GOOD,
+                Dispute.Status.LOST: Tone.QUIET,
+            }
+        ),
         "reason",
         moment("respond_by", "responder antes de"),
         moment("opened_at", "abierta"),

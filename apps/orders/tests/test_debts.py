@@ -139,7 +139,8 @@ def test_one_press_sends_the_link_to_pay_once(client, order):
 
 def test_one_press_notes_a_call_once(client, order):
     click = {"form_key": uuid4()}
-    assert press(client, order, "llamada", **click) == ["Llamada por lo que debe: apuntada."]
+    Order.objects.update(first_name="Ana", last_name="Ruiz")
+    assert press(client, order, "llamada", **click) == ["Llamada a Ana Ruiz apuntada."]
     assert press(client, order, "llamada", **click) == ["Ya estaba hecho."]
     assert order.events.filter(kind="called", actor="carla").count() == 1
     assert f"Llamada el {today():%d/%m/%Y}, carla" in client.get(LIST).text

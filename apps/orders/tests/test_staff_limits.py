@@ -343,3 +343,9 @@ def test_order_made_again_gives_away_no_more_than_the_limit():
     recreate_order(lost([CartLine.today(subject)], 100_00, is_as_paid=True), user=director)
     assert Order.objects.get().by_staff.discount == 0
     assert not StaffDiscount.objects.exists()
+
+
+def test_list_of_limits_says_what_other_groups_have(admin_client):
+    shown = admin_client.get(reverse("admin:core_stafflimit_changelist")).text
+    for part in ("hasta el 20 % de un pedido", "1000 € al día", "20 ampliaciones al día"):
+        assert part in shown

@@ -15,6 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.text import capfirst
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.errors import AcademyError
@@ -34,6 +35,7 @@ from apps.orders.models import Order, OrderLine, Refund, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.refunds.effects import lines_kept_open
 from apps.orders.refunds.exchanges import rest_batch
+from apps.orders.refunds.open_cases import open_cases
 from apps.payments.refunds.at_stripe import settle_refund
 
 PERMISSION = "orders.exchange_orderline"
@@ -142,6 +144,7 @@ def _exchange(request: HttpRequest, order_id: int, context: dict[str, Any]) -> H
         "order": order,
         "opts": Order._meta,
         "form": form,
+        "notices": [f"{capfirst(case.text)}." for case in open_cases(order)],
         "preview": None,
     }
     if request.method == "POST" and form.is_valid():

@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.text import capfirst
 
 from apps.core.errors import AcademyError
 from apps.core.input_fields import EurosField, RowsField
@@ -24,6 +25,7 @@ from apps.orders.models import Dispute, Order, OrderLine, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
 from apps.orders.refunds.available import left_today_cents, refundable_cents
 from apps.orders.refunds.effects import RefundRequest, lines_kept_open
+from apps.orders.refunds.open_cases import open_cases
 from apps.orders.refunds.preview import preview
 from apps.payments.refunds.at_stripe import make_refund
 
@@ -175,7 +177,7 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
 
 
 def _notices(order: Order, money: OrderMoney) -> list[str]:
-    """What the clerk has to know first: money paid twice, an unanswered refund, or a dispute."""
+    """What the clerk has to know first: money paid twice, and what else is open."""
     requested = Refund.objects.unanswered().filter(payment__order=order).order_by("pk")
     disputes = Dispute.objects.filter(payment__order=order, status__in=DISPUTE_HELD).order_by("pk")
     notices = []
@@ -187,6 +189,7 @@ def _notices(order: Order, money: OrderMoney) -> list[str]:
         "contestado. Se aclara sola en unos minutos: no la pidas otra vez."
         for refund in requested
     ]
+    notices += [f"{capfirst(case.text)}." for case in open_cases(order)]
     return notices + [_about_dispute(dispute) for dispute in disputes]
 
 

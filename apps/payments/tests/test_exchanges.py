@@ -469,6 +469,36 @@ def test_page_shows_the_amounts_first_and_the_last_click_exchanges_once(api, san
     assert client.get(address).status_code == 403
 
 
+def test_order_page_names_an_exchange_that_waits_and_offers_no_refund(api, sandbox, client):
+    order = buy(api, sandbox)
+    clerk = make_clerk()
+    client.force_login(clerk)
+    page, refund_page = (
+        reverse(name, args=[order.pk])
+        for name in ("admin:orders_order_change", "admin:refund_order")
+    )
+    assert f'href="{refund_page}"' in read(client.get(page))
+
+    new = exchange(wanted(order, make_subject("Historia", "300.00")), clerk)
+
+    new_page = reverse("admin:orders_order_change", args=[new.pk])
+    waits = f"a la espera del pago del pedido {new.pk}"
+    shown = read(client.get(page))
+    assert f'<a href="{new_page}">cambio de un curso {waits}</a>' in shown
+    assert f'href="{refund_page}"' not in shown
+    for name in ("refund_order", "exchange_line"):
+        address = reverse(f"admin:{name}", args=[order.pk])
+        assert f"Cambio de un curso {waits}." in read(client.get(address))
+    shown = read(client.get(new_page))
+    assert f'<a href="{page}">pedido {order.pk}</a>' in shown
+    assert "Lo ya pagado por lo que se cambia" in shown
+
+    cancel_order(new.pk, actor="carla")
+    shown = read(client.get(page))
+    assert "a la espera" not in shown
+    assert f'href="{refund_page}"' in shown
+
+
 def test_page_says_that_a_late_exchange_waits_for_another_person(api, sandbox, client):
     order = buy(api, sandbox)
     other = make_subject("Historia", "192.00")

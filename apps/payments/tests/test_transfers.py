@@ -435,6 +435,19 @@ def test_preview_names_the_campaign_of_today(client, clerk):
     assert "Semana de la suerte" in shown.text
 
 
+def test_preview_lists_the_discount_of_staff_and_the_buyer(client, clerk):
+    client.force_login(clerk)
+    typed = {
+        **BRUNO, "first_name": "Bruno", "last_name": "Gil", "subjects": [str(make_subject().pk)],
+        "payment_type": "full_payment", "paid_by": "link", "discount": "20,00", "reason": "Cliente",
+        "preview": "x",
+    }  # fmt: skip
+    shown = client.post(reverse("admin:orders_order_nuevo"), typed).text.replace("\xa0", " ")
+    assert f"Para Bruno Gil, {BRUNO['email']}." in shown
+    assert "<dt>Tu descuento</dt><dd>−20,00 €</dd>" in shown
+    assert "<dt>El pedido</dt><dd>162,40 €</dd>" in shown
+
+
 def test_new_order_offers_only_what_is_sold(admin_client):
     sold = make_subject("Cálculo")
     make_subject("Cálculo viejo", active=False)

@@ -86,7 +86,7 @@ class CampaignAdmin(OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
             return "Guarda la campaña para ver los precios de tres asignaturas, antes y después."
         rows = preview_campaign(campaign, today())
         if not rows:
-            return NOTHING
+            return "No baja ningún precio: nada de lo que elige está a la venta."
         cells = (
             (row.subject, shown_change(row.card), shown_change(row.calculator),
              shown_change(row.cart))
