@@ -379,6 +379,11 @@ MOODLE_PASSWORD_HINT = env.str(
     default="Al menos 8 caracteres, con mayúsculas, minúsculas, algún número y algún símbolo como "
     "*, - o #.",
 )
+# Whether the shop signs students in to Moodle as an OpenID Connect provider, the secret that Moodle
+# has for it, and the file of the RSA key that signs ID tokens.
+CLASSROOM_SIGN_IN = env.bool("CLASSROOM_SIGN_IN", default=False)
+OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
+OIDC_KEY_FILE = env.str("OIDC_KEY_FILE", default=str(VAR_DIR / "oidc-key.pem") if DEBUG else "")
 _in_moodle = CLASSROOM == "moodle"
 PORTAL_URL = env.str("PORTAL_URL", default=f"{MOODLE_URL}/my/" if _in_moodle else "/aula")
 PORTAL_PROFILE_URL = env.str(

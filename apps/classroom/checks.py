@@ -10,6 +10,7 @@ from apps.classroom.backends import CLASSROOMS
 from apps.core.checks import START
 from apps.core.setting_ranges import range_problems
 
+SHORTEST_SECRET = 32
 RANGES: dict[str, tuple[float, float]] = {
     "MOODLE_MAILDISPLAY": (0, 2),
     "MOODLE_STUDENT_ROLE": (1, 1_000_000),
@@ -31,6 +32,8 @@ def configuration_problems() -> list[str]:
         if not _is_address(getattr(settings, name))
     ]
     problems += range_problems(RANGES)
+    if settings.CLASSROOM_SIGN_IN:
+        problems += _sign_in_problems()
     if not settings.DEBUG and not settings.ALLOW_LOCAL_SITE:
         problems += _addresses_in_clear()
     return problems
@@ -39,6 +42,25 @@ def configuration_problems() -> list[str]:
 @register(START)
 def check_classroom_settings(**kwargs: Any) -> list[CheckMessage]:
     return [Error(problem, id="classroom.E001") for problem in configuration_problems()]
+
+
+def _sign_in_problems() -> list[str]:
+    problems = []
+    if settings.CLASSROOM != "moodle" or not settings.STUDENT_LOGIN:
+        problems.append("CLASSROOM_SIGN_IN necesita CLASSROOM=moodle y STUDENT_LOGIN=true.")
+    if len(settings.OIDC_CLIENT_SECRET) < SHORTEST_SECRET:
+        problems.append(
+            "OIDC_CLIENT_SECRET debe tener al menos 32 caracteres: es el que escribe el guion de "
+            "«manage.py check_moodle --create-role --sign-in»."
+        )
+    # Imported here: without the switch the package is not needed.
+    from apps.classroom.one_sign_in.signing_key import BadKey, signing_key
+
+    try:
+        signing_key()
+    except BadKey as error:
+        problems.append(str(error))
+    return problems
 
 
 def _is_group_pattern(text: str) -> bool:

@@ -26,11 +26,18 @@ def _access() -> dict[str, dict[str, Any]]:
         "pending": [],
         "has_password": False,
         "existed_before": False,
+        "without_password": False,
         "portal_url": absolute_url(SiteSettings.current().portal),
     }
     return {
         "Primera compra": first_purchase,
         "Ya tiene contraseña": {**first_purchase, "has_password": True},
+        "Entra con su cuenta de la tienda": {
+            **first_purchase,
+            "has_password": True,
+            "without_password": True,
+            "portal_url": absolute_url(reverse("aula_entrar")),
+        },
         "Su cuenta ya existía": {
             **first_purchase,
             "username": "ana.ejemplo",

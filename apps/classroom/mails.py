@@ -15,6 +15,7 @@ from django.urls import reverse
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.access_links import LINK_LIFETIME, access_url, confirm_url
 from apps.classroom.models import Account, Provisioning
+from apps.classroom.one_sign_in import switch
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
 from apps.core.models import SiteSettings
@@ -70,7 +71,7 @@ def access_context(ids: dict[str, Any]) -> dict[str, Any]:
     """The items that the order opens, and a link to set the password if there is none.
 
     `pending` are items that could not be opened yet. `existed_before`: the account is older than
-    the purchase, and its owner has a password.
+    the purchase, and its owner has a password. `without_password`: the shop signs its owner in.
     """
     provisioning = Provisioning.objects.get(pk=ids["provisioning_id"])
     account = Account.objects.select_related("student").get(student=provisioning.student_id)
@@ -81,8 +82,14 @@ def access_context(ids: dict[str, Any]) -> dict[str, Any]:
         "pending": _names(missing),
         "has_password": account.has_password or not account.takes_links,
         "existed_before": not account.takes_links,
-        "portal_url": absolute_url(SiteSettings.current().portal),
+        "portal_url": absolute_url(_way_in(account)),
+        "without_password": switch.is_on() and account.takes_links,
     }
+
+
+def _way_in(account: Account) -> str:
+    """Through the shop, unless the account is one that the shop must not open."""
+    return switch.way_in() if account.takes_links else SiteSettings.current().portal
 
 
 def link_context(ids: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.retries import RetriedWork
-from apps.students.models import Student
+from apps.students.models import SignIn, Student
 
 ACCESS_MAIL = "classroom_access"
 
@@ -492,3 +492,32 @@ class MoodleCourse(models.Model):
 
     def __str__(self) -> str:
         return f"{self.lesson or self.subject}: {self.shortname}"
+
+
+class EntryCode(models.Model):
+    """A code that Moodle exchanges once for a token, and that token (`one_sign_in`).
+
+    Neither is stored, only their digests. They end with the student's sign-in at the shop.
+    """
+
+    sign_in = models.ForeignKey(SignIn, models.CASCADE, related_name="entry_codes")
+    code_digest = models.CharField(max_length=64, unique=True)
+    # The account and the address that the student was let in with.
+    external_id = models.CharField(max_length=60)
+    email = models.EmailField(max_length=254)
+    redirect_uri = models.CharField(max_length=500)
+    scope = models.CharField(max_length=100)
+    nonce = models.CharField(max_length=500, blank=True)
+    # The SHA-256 challenge of RFC 7636; empty if the client sent none.
+    code_challenge = models.CharField(max_length=128, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+    # Empty before the code is used, and after somebody has tried to use it again.
+    token_digest = models.CharField(max_length=64, blank=True, db_index=True)
+
+    class Meta:
+        verbose_name = "entrada al aula"
+        verbose_name_plural = "entradas al aula"
+
+    def __str__(self) -> str:
+        return f"{self.sign_in.student}, {self.created_at:%d/%m/%Y %H:%M}"

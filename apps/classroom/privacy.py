@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.classroom.access import withdraw_access
 from apps.classroom.models import AccessChange, Account, Enrolment, Progress, Provisioning
+from apps.classroom.one_sign_in.entry_codes import forget_codes
 from apps.classroom.progress import RETENTION as PROGRESS_RETENTION
 from apps.core.privacy import (
     CannotErase,
@@ -114,5 +115,6 @@ def _access_ended_before(day: date) -> list[str]:
 
 
 register_personal_data(PersonalData("aula", _export, _preview, _erase))
+register_retention("Códigos de entrada al aula, al día siguiente", forget_codes)
 register_retention("Cuentas cuyo acceso terminó hace más de 5 años", _purge_accounts)
 register_retention("Progreso en el aula de hace más de un año", _purge_progress)

@@ -26,6 +26,7 @@ from apps.classroom.forms import NewLinkForm, SetPasswordForm, SignInForm
 from apps.classroom.link_requests import rate_limited, request_link
 from apps.classroom.middleware import SESSION_ENDED
 from apps.classroom.models import Account
+from apps.classroom.one_sign_in import switch
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
@@ -146,6 +147,7 @@ def salir(request: HttpRequest) -> HttpResponse:
     return redirect("aula")
 
 
+@switch.leads_to_moodle
 @private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def acceso(request: HttpRequest) -> HttpResponse:
@@ -188,9 +190,24 @@ def _set_password(request: HttpRequest, token: str, form: SetPasswordForm) -> Ht
             None, "El aula no responde ahora mismo. Vuelve a intentarlo dentro de unos minutos."
         )
         return None
-    if settings.CLASSROOM != "local":
-        return redirect(SiteSettings.current().portal)
-    return _open_session(request, account)
+    if settings.CLASSROOM == "local":
+        return _open_session(request, account)
+    return _enter_moodle(request, account)
+
+
+def _enter_moodle(request: HttpRequest, account: Account) -> HttpResponse:
+    """Go on to Moodle: signed in if the shop does that, because the link has proved the mailbox."""
+    portal = redirect(SiteSettings.current().portal)
+    if not switch.is_on():
+        return portal
+    try:
+        sign_in(request, account.student)
+    except SignInUnavailable:
+        return portal
+    rotate_token(request)
+    response = redirect("aula_entrar")
+    remember_device(response, account.student)
+    return response
 
 
 def _used_link(request: HttpRequest) -> HttpResponse:

@@ -44,6 +44,7 @@ def _gift_received() -> dict[str, dict[str, Any]]:
         "pending": [],
         "has_password": False,
         "existed_before": False,
+        "without_password": False,
         "portal_url": absolute_url(SiteSettings.current().portal),
         "recipient_name": "Leo",
         "sender": "Ana",

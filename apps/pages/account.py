@@ -4,7 +4,7 @@ Without `STUDENT_LOGIN` /login is a maintenance notice, and there is no account 
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django import forms
@@ -14,12 +14,14 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from rest_framework import serializers
 
 from apps.catalogue.models import Subject
 from apps.classroom.forms import NewLinkForm, SiteForm
 from apps.classroom.link_requests import request_link
+from apps.classroom.one_sign_in import switch, way_back
 from apps.classroom.progress import progress_of
 from apps.core.dates import today
 from apps.core.errors import TooManyRequests
@@ -42,7 +44,12 @@ from apps.students.devices import remember_device
 from apps.students.models import Student
 from apps.students.services import request_erasure, update_own_data
 from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
-from apps.students.sign_in_links import send_sign_in_link, student_for_link, use_link
+from apps.students.sign_in_links import (
+    leads_to_classroom,
+    send_sign_in_link,
+    student_for_link,
+    use_link,
+)
 
 LINKS = Limit("login-enlace", times=10, seconds=600)
 MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
@@ -50,6 +57,8 @@ MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
 DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
 # Strangers can type the student's address in any number of carts, each with its consents.
 MOST_SHOWN = 100
+# The parameter with which the sign-in page offers to sign out of Moodle, too.
+LEFT = "salida"
 
 StudentView = Callable[[HttpRequest, Student], HttpResponse]
 
@@ -96,17 +105,19 @@ def _placeholder(request: HttpRequest) -> HttpResponse:
 @private_form_page
 def _ask_for_link(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" and current_student(request) is not None:
-        return redirect("mi-cuenta")
+        return redirect(way_back.resume_entry(request) or "mi-cuenta")
     return request_link(
         request,
         _page,
         "sign_in",
         visitor_limit=LINKS,
         email_limit=MAILS,
-        send=send_sign_in_link,
+        # The link may open in another browser than this one, such as that of a mail program.
+        send=partial(send_sign_in_link, to_classroom=way_back.is_entering(request)),
     )
 
 
+@switch.leads_to_moodle
 @private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest) -> HttpResponse:
@@ -117,6 +128,7 @@ def login_link(request: HttpRequest) -> HttpResponse:
         if student is None:
             return _page(request, "link_used", {"form": NewLinkForm()}, status=410)
         return _page(request, "confirm_sign_in", {"student": student})
+    to_classroom = leads_to_classroom(token)
     student = use_link(token)
     if student is None:
         return _page(request, "link_used", {"form": NewLinkForm()}, status=410)
@@ -127,9 +139,17 @@ def login_link(request: HttpRequest) -> HttpResponse:
         form.add_error(None, refusal.message)
         return _page(request, "sign_in", {"form": form}, status=refusal.status)
     rotate_token(request)
-    response = redirect("mi-cuenta")
+    response = redirect(_after_sign_in(request, to_classroom=to_classroom))
     remember_device(response, student)
     return response
+
+
+def _after_sign_in(request: HttpRequest, *, to_classroom: bool) -> str:
+    """The classroom for whoever was on the way there, else the account."""
+    waiting = way_back.resume_entry(request)
+    if not switch.is_on():
+        return reverse("mi-cuenta")
+    return waiting or reverse("aula_entrar" if to_classroom else "mi-cuenta")
 
 
 @private_form_page
@@ -185,8 +205,9 @@ def ask_for_erasure(request: HttpRequest, student: Student) -> HttpResponse:
 @private_form_page
 @require_POST
 def leave(request: HttpRequest) -> HttpResponse:
+    entered = way_back.has_entered(request)
     sign_out(request)
-    return redirect("login")
+    return redirect(f"{reverse('login')}?{LEFT}" if entered else "login")
 
 
 def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpResponse:
@@ -253,4 +274,13 @@ def _own_data(student: Student) -> dict[str, str]:
 def _page(
     request: HttpRequest, name: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    return render(request, f"account/{name}.html", {"noindex": True, **context}, status=status)
+    shared = {
+        "noindex": True,
+        "way_in": switch.way_in(),
+        "moodle_sign_out": switch.moodle_sign_out() if _has_left(request) else "",
+    }
+    return render(request, f"account/{name}.html", {**shared, **context}, status=status)
+
+
+def _has_left(request: HttpRequest) -> bool:
+    return switch.is_on() and LEFT in request.GET

@@ -175,6 +175,8 @@ class SignInLink(models.Model):
     student = models.ForeignKey(Student, models.CASCADE, related_name="sign_in_links")
     created_at = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField(null=True, blank=True)
+    # Whether it was asked for on the way to the classroom.
+    to_classroom = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         verbose_name = "enlace de entrada"

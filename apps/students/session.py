@@ -77,6 +77,13 @@ def _end(names: list[str]) -> None:
     )
 
 
+def current_sign_in(request: HttpRequest) -> SignIn | None:
+    """The open sign-in of this session, or None."""
+    names = stored_keys(request.session.session_key or "")
+    open_sign_ins = SignIn.objects.filter(session_key__in=names, ended_at=None)
+    return open_sign_ins.exclude(session_key="").first()
+
+
 def current_student(request: HttpRequest | Request) -> Student | None:
     """The signed-in student, or None. Without a session cookie it makes no query."""
     student_id = request.session.get(SESSION_KEY)

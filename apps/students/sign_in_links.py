@@ -24,15 +24,18 @@ _SALT = "apps.students.sign-in"
 
 
 @transaction.atomic
-def send_sign_in_link(email: str, *, origin: Origin | None = None) -> None:
+def send_sign_in_link(
+    email: str, *, origin: Origin | None = None, to_classroom: bool = False
+) -> None:
     """Mail a sign-in link if a student has that address; otherwise do nothing.
 
-    `origin` says who asks, if it may be somebody else than a stranger.
+    `origin` says who asks, if it may be somebody else than a stranger. With `to_classroom` the link
+    leads on to the classroom.
     """
     student = Student.objects.with_email(email)
     if student is None or student.erased_at is not None:
         return
-    link = SignInLink.objects.create(student=student)
+    link = SignInLink.objects.create(student=student, to_classroom=to_classroom)
     queue_mail(
         key=f"sign-in-link:{link.pk}",
         template="sign_in_link",
@@ -52,6 +55,12 @@ def student_for_link(token: str) -> Student | None:
     """The student whom the link would sign in; None if it is invalid, expired or used."""
     link = _usable_link(token)
     return link.student if link else None
+
+
+def leads_to_classroom(token: str) -> bool:
+    """Whether the usable link was asked for on the way to the classroom."""
+    link = _usable_link(token)
+    return link is not None and link.to_classroom
 
 
 def use_link(token: str) -> Student | None:

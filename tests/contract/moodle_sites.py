@@ -1,7 +1,8 @@
 """What the administrator of a Moodle does and sees, at the imitation and at a real one.
 
 The real one is the Moodle of `MOODLE_TEST_URL` and `MOODLE_TEST_TOKEN`. The token in
-`MOODLE_TEST_ADMIN_TOKEN` is an administrator's own, of a service with `ADMIN_FUNCTIONS`.
+`MOODLE_TEST_ADMIN_TOKEN` is an administrator's own, of a service with the functions in
+admin_functions.py.
 """
 
 import re
@@ -17,21 +18,6 @@ from apps.classroom.tests.moodle_server import MANAGER, STUDENT, TEACHER, FakeMo
 
 PASSWORD = "De-antes-2026"
 SYSTEM, COURSE = "system", "course"
-ADMIN_FUNCTIONS = (
-    "core_course_create_courses",
-    "core_course_delete_courses",
-    "core_course_update_courses",
-    "core_enrol_get_users_courses",
-    "core_role_assign_roles",
-    "core_user_create_users",
-    "core_user_delete_users",
-    "core_user_get_course_user_profiles",
-    "core_user_get_users",
-    "core_user_get_users_by_field",
-    "core_user_update_users",
-    "enrol_manual_enrol_users",
-    "enrol_manual_unenrol_users",
-)
 
 
 class Site(Protocol):

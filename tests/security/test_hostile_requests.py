@@ -47,7 +47,9 @@ PAGES = [
     "/.well-known/security.txt", "/.well-known/apple-developer-merchantid-domain-association",
     "/avisos-de-correo", "/csp-report", "/monitor", "/metrics",
     "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace", "/aula/confirmar",
-    "/aula/acceso", "/admin/login/", "/desistimiento", "/factura",
+    "/aula/acceso", "/aula/entrar", "/.well-known/openid-configuration", "/oidc/autorizar",
+    "/oidc/token", "/oidc/userinfo", "/oidc/jwks", "/oidc/salir", "/oidc/salir-de-todo",
+    "/admin/login/", "/desistimiento", "/factura",
     "/avisame", "/avisame/confirmar", "/avisame/baja",
     "/factura/codigo.pdf", "/admin/clave-olvidada", "/admin/nueva-clave", "/nothing",
 ]  # fmt: skip

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import requests
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from apps.catalogue.models import Subject
+from apps.classroom.one_sign_in.signing_key import write_new_key
 from apps.students.models import Student
 from tools.dev.bench import Row
 from tools.dev.bench_shop import Server, fill_shop, running_shop
@@ -62,10 +64,12 @@ PAGES = (
     "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json", "/mi-cuenta/borrado",
     "/mi-cuenta/salir", "/success", "/cancel", "/renovar?enlace=x{n}", "/plazos?order={n}&token=x",
     "/complete-payment?order={n}&token=x", "/avisos/baja", "/aula", "/aula/perfil", "/aula/salir",
-    "/aula/enlace", "/aula/confirmar", "/aula/acceso", "/admin/login/", "/admin/clave-olvidada",
-    "/admin/nueva-clave", "/correo/confirmar?token=x{n}", "/desistimiento", "/factura",
-    "/avisame?universidad={n}", "/avisame/confirmar?aviso=x{n}", "/avisame/baja?aviso=x{n}",
-    "/factura/codigo.pdf", "/monitor", "/metrics", "/readyz", "/nothing{n}",
+    "/aula/enlace", "/aula/confirmar", "/aula/acceso", "/aula/entrar", "/admin/login/",
+    "/admin/clave-olvidada", "/admin/nueva-clave", "/correo/confirmar?token=x{n}", "/desistimiento",
+    "/factura", "/avisame?universidad={n}", "/avisame/confirmar?aviso=x{n}",
+    "/avisame/baja?aviso=x{n}", "/factura/codigo.pdf", "/monitor", "/metrics", "/readyz",
+    "/nothing{n}", "/.well-known/openid-configuration", "/oidc/autorizar",
+    "/oidc/userinfo", "/oidc/jwks", "/oidc/salir", "/oidc/salir-de-todo",
 )  # fmt: skip
 ANSWERS = (
     "/api/universities", "/api/degrees?university_id=1", "/api/subjects?degree_id=1",
@@ -144,6 +148,7 @@ SENT = (
     Asked("/aula/enlace", form={"email": EMAIL}),
     Asked("/admin/login/", form={"username": "carla", "password": "x{n}"}, bound=STAFF_SIGN_INS),
     Asked("/admin/clave-olvidada", form={"email": EMAIL}),
+    Asked("/oidc/token", {"grant_type": "authorization_code", "code": "x{n}"}),
 )  # fmt: skip
 ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *SENT)
 
@@ -157,9 +162,31 @@ def address_rows() -> list[Row]:
     _, _, university, slug = subject.page_path.split("/")
     degree = subject.degree.page_path.rpartition("/")[2]
     known = {"university": university, "slug": slug, "degree": degree}
-    with running_shop(RATE_LIMIT_SCALE="10", STUDENT_LOGIN="true", TRUSTED_PROXIES="1") as shop:
-        rows = [_row(asked, shop, known) for asked in ADDRESSES]
+    shared = {"RATE_LIMIT_SCALE": "10", "STUDENT_LOGIN": "true", "TRUSTED_PROXIES": "1"}
+    with running_shop(**shared) as shop:
+        rows = [_row(asked, shop, known) for asked in ADDRESSES if not _is_of_sign_in(asked)]
+    with running_shop(**shared, **_sign_in_to_moodle()) as shop:
+        rows += [_row(asked, shop, known) for asked in ADDRESSES if _is_of_sign_in(asked)]
     return sorted(rows, key=lambda row: -row.value)
+
+
+def _is_of_sign_in(asked: Asked) -> bool:
+    """Whether the address exists only while the shop signs students in to Moodle."""
+    return asked.path.startswith(("/oidc/", "/aula/entrar", "/.well-known/openid"))
+
+
+def _sign_in_to_moodle() -> dict[str, str]:
+    """No address asks Moodle for a stranger, so there is none."""
+    key = settings.VAR_DIR / "bench-oidc-key.pem"
+    write_new_key(key)
+    return {
+        "CLASSROOM": "moodle",
+        "MOODLE_URL": "https://moodle.test",
+        "MOODLE_TOKEN": "x",
+        "CLASSROOM_SIGN_IN": "true",
+        "OIDC_CLIENT_SECRET": "x" * 40,
+        "OIDC_KEY_FILE": str(key),
+    }
 
 
 def _row(asked: Asked, shop: Server, known: dict[str, str]) -> Row:

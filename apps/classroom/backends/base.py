@@ -1,6 +1,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
 from apps.core.retries import ErrorForStaff
@@ -105,6 +106,26 @@ class PasswordRefused(ClassroomError):
     """The classroom's policy refuses a password. The message is Spanish, for the student."""
 
 
+class EntryProblem(StrEnum):
+    """Why a student cannot enter the classroom through the shop."""
+
+    NOT_CONFIRMED = "not_confirmed"
+    NO_ACCOUNT = "no_account"
+    NOT_OURS = "not_ours"
+    OTHER_ADDRESS = "other_address"
+    POWERS = "powers"
+    CLOSED = "closed"
+    UNAVAILABLE = "unavailable"
+
+
+class EntryRefused(Exception):
+    """The classroom's account must not be opened through the shop."""
+
+    def __init__(self, problem: EntryProblem) -> None:
+        super().__init__(problem.value)
+        self.problem = problem
+
+
 class Classroom(Protocol):
     """The interface of a classroom. Every method is idempotent.
 
@@ -152,4 +173,12 @@ class Classroom(Protocol):
         """The account's progress in the items. Those of which nothing is known are left out.
 
         Raises ClassroomError.
+        """
+
+    def address_for_entry(self, external_id: str, student: Student, known: Known) -> str:
+        """The account's address, spelled as in the classroom, if the student may open the account.
+
+        The classroom finds the account by this address. Raises EntryRefused unless exactly one
+        account has the address, and that account is the student's own and has no powers. Raises
+        ClassroomError if the classroom does not answer.
         """

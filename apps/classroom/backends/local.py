@@ -36,3 +36,6 @@ class LocalClassroom:
 
     def progress(self, external_id: str, items: Sequence[Item]) -> dict[Item, Seen]:
         return {}
+
+    def address_for_entry(self, external_id: str, student: Student, known: Known) -> str:
+        return student.email

@@ -15,6 +15,7 @@ from apps.classroom.backends.base import (
 )
 from apps.classroom.backends.moodle.client import MoodleError
 from apps.classroom.backends.moodle.courses import hidden_courses
+from apps.classroom.backends.moodle.entry import address_for_entry
 from apps.classroom.backends.moodle.powers import has_powers
 from apps.classroom.backends.moodle.progress import progress_in
 from apps.classroom.backends.moodle.reasons import ERROR_CODE
@@ -105,6 +106,9 @@ class MoodleClassroom:
 
     def progress(self, external_id: str, items: Sequence[Item]) -> dict[Item, Seen]:
         return progress_in(external_id, items)
+
+    def address_for_entry(self, external_id: str, student: Student, known: Known) -> str:
+        return address_for_entry(external_id, student, known)
 
 
 def _refuse_powers(user: User) -> None:

@@ -155,6 +155,71 @@ foreach ($DB->get_records_select('course', 'id <> :site', ['site' => SITEID]) as
         $DB->set_field('enrol', 'customint1', ENROL_DO_NOT_SEND_EMAIL, ['id' => $instance->id]);
     }
 }
+// One sign-in: the shop is an OpenID Connect provider of Moodle's own plugin auth_oauth2.
+$sign_in = $plan['sign_in'];
+$marks = ['<!-- academia -->', '<!-- /academia -->'];
+$footer = preg_replace('/<!-- academia -->.*?<!-- \/academia -->\n?/s', '', $CFG->additionalhtmlfooter ?? '');
+$issuer = current(core\oauth2\issuer::get_records(['name' => $plan['name']])) ?: null;
+$secret = '';
+if (!$sign_in) {
+    if ($issuer && $issuer->get('enabled')) {
+        $issuer->set('enabled', 0);
+        $issuer->update();
+    }
+} else {
+    $issuer ??= new core\oauth2\issuer(0, (object) [
+        'name' => $plan['name'],
+        'image' => '',
+        'clientid' => $sign_in['client_id'],
+        'clientsecret' => bin2hex(random_bytes(32)),
+    ]);
+    foreach ([
+        'baseurl' => $sign_in['issuer'],
+        'clientid' => $sign_in['client_id'],
+        'enabled' => 1,
+        'showonloginpage' => core\oauth2\issuer::LOGINONLY,
+        'loginpagename' => $sign_in['label'],
+        'loginscopes' => 'openid profile email',
+        'loginscopesoffline' => 'openid profile email',
+        'scopessupported' => 'openid profile email',
+        'basicauth' => 1,
+        // The shop names only an address whose owner has proved it, of the student's own user.
+        'requireconfirmation' => 0,
+    ] as $name => $value) {
+        $issuer->set($name, $value);
+    }
+    $issuer->save();
+    $secret = $issuer->get('clientsecret');
+    $of_issuer = ['issuerid' => $issuer->get('id')];
+    foreach (core\oauth2\endpoint::get_records($of_issuer) as $endpoint) {
+        $endpoint->delete();
+    }
+    foreach ($sign_in['endpoints'] as $name => $url) {
+        (new core\oauth2\endpoint(0, (object) ($of_issuer + ['name' => $name, 'url' => $url])))->create();
+    }
+    foreach (core\oauth2\user_field_mapping::get_records($of_issuer) as $mapping) {
+        $mapping->delete();
+    }
+    foreach ($sign_in['mappings'] as $external => $internal) {
+        (new core\oauth2\user_field_mapping(0, (object) ($of_issuer + [
+            'externalfield' => $external,
+            'internalfield' => $internal,
+        ])))->create();
+    }
+    // The users are the shop's work: Moodle makes none, and nobody links their own to another.
+    $auths = array_filter(explode(',', $CFG->auth ?? ''));
+    if (!in_array('oauth2', $auths)) {
+        set_config('auth', implode(',', [...$auths, 'oauth2']));
+        core\session\manager::gc();
+    }
+    set_config('authpreventaccountcreation', 1);
+    foreach (get_roles_with_capability('auth/oauth2:managelinkedlogins', CAP_ALLOW, $system) as $role) {
+        unassign_capability('auth/oauth2:managelinkedlogins', $role->id, $system->id);
+    }
+    $script = str_replace('ISSUER_ID', (string) $issuer->get('id'), $sign_in['script']);
+    $footer .= $marks[0] . $script . $marks[1] . "\n";
+}
+set_config('additionalhtmlfooter', $footer);
 accesslib_clear_all_caches(true);
 purge_all_caches();
 
@@ -162,3 +227,6 @@ echo "\nMoodle está preparado. Cursos de la tienda: $courses.\n";
 echo "Escribe en el entorno de la tienda:\n\n";
 echo "CLASSROOM=moodle\nMOODLE_URL=$CFG->wwwroot\nMOODLE_TOKEN=$token\n";
 echo "MOODLE_STUDENT_ROLE=$student_role->id\nPORTAL_URL=$CFG->wwwroot/my/\n";
+if ($sign_in) {
+    echo "CLASSROOM_SIGN_IN=true\nOIDC_CLIENT_SECRET=$secret\n";
+}

@@ -105,11 +105,16 @@ def _is_still_the_same(user: User, student: Student, known: Known) -> bool:
 
 def _find_by_address(email: str) -> User | None:
     """The user with that address, whatever its capitals."""
+    return next(iter(users_with_address(email)), None)
+
+
+def users_with_address(email: str) -> list[User]:
+    """All users with that address, whatever its capitals, also suspended ones."""
     # Moodle compares with LIKE here, in which these characters have a meaning.
     pattern = re.sub(r"([\\%_])", r"\\\1", email)
     answer = call("core_user_get_users", criteria=[{"key": "email", "value": pattern}])
     found = answer.get("users", []) if isinstance(answer, dict) else []
-    return next((dict(user) for user in found if address_of(user) == email), None)
+    return [dict(user) for user in found if address_of(user) == email]
 
 
 def get_user(field: str, value: str) -> User | None:

@@ -22,9 +22,16 @@ class Command(BaseCommand):
             help="escribe un guion de PHP que prepara Moodle desde su línea de órdenes",
         )
 
+        parser.add_argument(
+            "--sign-in",
+            action="store_true",
+            help="con --create-role: el guion hace además que Moodle deje entrar con la cuenta de "
+            "la tienda (CLASSROOM_SIGN_IN)",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         if options["create_role"]:
-            self.stdout.write(setup_script(), ending="")
+            self.stdout.write(setup_script(with_sign_in=options["sign_in"]), ending="")
             return
         report = check_moodle()
         for missing in report.missing:
