@@ -1,4 +1,4 @@
-"""The long lists of the admin read no large table widely, with 20,000 rows in each."""
+"""The long lists of the admin read no large table widely, with 10,000 rows in each."""
 
 from datetime import timedelta
 
@@ -24,13 +24,13 @@ from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import bounded_reads, earlier, multiply
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
-MANY = 20_000
+MANY = 10_000
 HOURS_AGO = earlier("1 hour")
 
 
 @pytest.fixture
 def many(carla):
-    """Twenty thousand orders, each with a student, a payment, a refund and a mail."""
+    """Ten thousand orders, each with a student, a payment, a refund and a mail."""
     order = make_one_of_everything()
     payment = order.payments.get()
     address = "'alumna' || n || '@many.example'"

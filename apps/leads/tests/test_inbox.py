@@ -335,7 +335,7 @@ def test_page_of_a_lead_takes_as_many_queries_with_a_long_conversation(client, c
 @pytest.mark.postgres
 @pytest.mark.usefixtures("carla")
 def test_inbox_reads_no_large_table_widely(client, lead):
-    multiply(lead, 100_000, email="'visitante' || n || '@example.com'",
+    multiply(lead, 20_000, email="'visitante' || n || '@example.com'",
              created_at=earlier("5 minutes"))  # fmt: skip
     address = admin_url(Lead, "changelist")
     client.get(address)

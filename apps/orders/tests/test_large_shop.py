@@ -8,7 +8,7 @@ from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
-MANY = 4 * LARGE
+MANY = 2 * LARGE
 
 
 def test_checkout_reads_few_of_many_students_and_orders(api):
