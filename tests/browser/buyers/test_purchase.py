@@ -34,7 +34,6 @@ from tests.browser.visitor import (
     CHALLENGED_CARD,
     DECLINED_CARD,
     FORM_EXPIRED,
-    SLOW_CARD,
     SLOWLY_DECLINED_CARD,
     Visitor,
     in_both_modes,
@@ -231,21 +230,6 @@ def test_declined_card_and_rejected_challenge_charge_nothing_and_an_accepted_cha
     expect_both_mails(email)
 
 
-def test_dialog_waits_for_a_bank_that_confirms_later(visitor, maths, email):
-    with bank_undecided():
-        visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOW_CARD)
-
-        waiting = visitor.dialog.get_by_role("heading", name="Tu banco está confirmando el pago")
-        expect(waiting).to_be_visible()
-        assert only_order(email).status == Order.Status.CART
-        assert mails_to(email) == []
-        visitor.dialog.get_by_role("link", name="Ver el estado del pago").click()
-        visitor.page.wait_for_url("**/success?*")
-
-    visitor.expect_success()
-    assert only_order(email).status == Order.Status.PAID
-
-
 def test_card_form_left_open_over_a_price_change_says_that_it_has_expired(visitor, maths, email):
     visitor.watch.expect("status of 400.*/confirm")
     visitor.watch.expect("status of 409.*/api/process-checkout")
@@ -262,12 +246,17 @@ def test_card_form_left_open_over_a_price_change_says_that_it_has_expired(visito
     assert only_order(email).status == Order.Status.CART
 
 
-def test_dialog_offers_another_card_when_the_bank_declines_later(visitor, maths, email):
+# A bank that confirms later: test_bizum_and_paypal.py and test_recovery_journeys.py.
+def test_dialog_waits_for_the_bank_and_offers_another_card_when_it_declines(visitor, maths, email):
     visitor.watch.expect("status of 409.*/api/complete-payment")
     with bank_undecided():
         visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOWLY_DECLINED_CARD)
         waiting = visitor.dialog.get_by_role("heading", name="Tu banco está confirmando el pago")
         expect(waiting).to_be_visible()
+        state = visitor.dialog.get_by_role("link", name="Ver el estado del pago")
+        expect(state).to_have_attribute("href", re.compile(r"^/success\?"))
+        assert only_order(email).status == Order.Status.CART
+        assert mails_to(email) == []
 
     visitor.expect_declined(BANK_DECLINED)
 
