@@ -383,3 +383,15 @@ def test_staff_get_one_mail_about_a_change_of_access_that_fails(client, status, 
     client.force_login(get_user_model().objects.create_superuser("eva"))
     page = staff_attention_context(mail.context)["admin_url"].removeprefix(settings.SITE_URL)
     assert "Volver a intentar los cambios atascados" in client.get(page).content.decode()
+
+
+def test_urgent_work_comes_first_and_only_it_is_red(admin_client):
+    make_one_of_everything()
+    waiting = shown(admin_client).waiting
+    urgent = [tile.is_urgent for tile in waiting]
+    assert urgent == sorted(urgent, reverse=True)
+    assert {True, False} == set(urgent)
+    page = admin_client.get(reverse("admin:index")).text
+    assert page.count("tile tile--bad") == sum(urgent)
+    labels = {tile.label for tile in waiting if not tile.is_urgent}
+    assert labels <= {*WORK} - {"Disputas abiertas", "Pagados sin acceso"}

@@ -36,9 +36,10 @@ class Tile:
     earliest_is_day: bool = False
     # "12 de 1000 MB", for a tile whose rows have files.
     room: str = ""
+    is_urgent: bool = False
 
     @property
-    def is_bad(self) -> bool:
+    def is_waiting(self) -> bool:
         return self.count > 0
 
 
@@ -63,11 +64,13 @@ class Today:
 
     @property
     def waiting(self) -> list[Tile]:
-        return [tile for tile in self.tiles if tile.is_bad]
+        """What somebody has to do, urgent work first."""
+        waiting = [tile for tile in self.tiles if tile.is_waiting]
+        return sorted(waiting, key=lambda tile: not tile.is_urgent)
 
     @property
     def settled(self) -> list[Tile]:
-        return [tile for tile in self.tiles if not tile.is_bad]
+        return [tile for tile in self.tiles if not tile.is_waiting]
 
 
 def today_for(user: Permitted) -> Today:
@@ -87,6 +90,7 @@ def today_for(user: Permitted) -> Today:
             tile.earliest_label,
             bool(tile.earliest_days),
             _room(next(given), tile.most_megabytes()) if tile.bytes else "",
+            tile.is_urgent,
         )
         for tile in definitions
     ]

@@ -43,7 +43,8 @@ class TileDefinition:
 
     `changelist` is the list's name in the admin and `filters` its query. `earliest` names a column:
     the tile also shows its earliest moment, such as a deadline, or the day that is `earliest_days`
-    later. `bytes` names a column: the tile also shows its sum, of `most_megabytes`.
+    later. `bytes` names a column: the tile also shows its sum, of `most_megabytes`. An urgent tile
+    costs money, a buyer their access or data their safety for as long as it waits: it is red.
     """
 
     label: str
@@ -56,6 +57,7 @@ class TileDefinition:
     earliest_days: int = 0
     bytes: str = ""
     most_megabytes: Callable[[], int] = int
+    is_urgent: bool = False
 
     @property
     def url(self) -> str:
@@ -79,6 +81,7 @@ PAID_WITHOUT_ACCESS = TileDefinition(
     paid_without_access,
     "orders_order",
     _where(acceso="no"),
+    is_urgent=True,
 )
 TILES = (
     PAID_WITHOUT_ACCESS,
@@ -86,6 +89,7 @@ TILES = (
         "Cambios de acceso atascados", "classroom.view_accesschange",
         lambda: AccessChange.objects.filter(STUCK_CHANGE),
         "classroom_accesschange", _where(situacion="atascado"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Cuentas del aula por decidir", "classroom.view_account",
@@ -95,19 +99,23 @@ TILES = (
     TileDefinition(
         "Plazos rechazados o vencidos", "orders.view_instalment",
         lambda: Instalment.objects.late(), "orders_instalment", _where(situacion="vencido"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Pagos sin pedido", "orders.view_payment", lambda: Payment.objects.unmatched(),
         "orders_payment", _where(pedido="ninguno"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Disputas abiertas", "orders.view_dispute", lambda: Dispute.objects.open(),
         "orders_dispute", _where(status__exact="open"), "respond_by", "Responder antes del",
+        is_urgent=True,
     ),
     TileDefinition(
         "Desistimientos", "leads.view_withdrawal", lambda: Withdrawal.objects.open(),
         "leads_withdrawal", _where(situacion="pendiente"),
         "received_at", "Pagar el primero hasta el", DAYS_TO_REFUND,
+        is_urgent=True,
     ),
     TileDefinition(
         "Descuentos por aprobar", "orders.approve_stafforder",
@@ -124,10 +132,12 @@ TILES = (
     TileDefinition(
         "Pedidos con aviso", "orders.view_order", lambda: Order.objects.needing_attention(),
         "orders_order", _where(atencion="si"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Comprado dos veces", "orders.view_order", lambda: Order.objects.bought_twice(),
         "orders_order", _where(atencion="doble"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Facturas en espera", "invoices.view_pendinginvoice",
@@ -138,11 +148,13 @@ TILES = (
         "Registros que Hacienda rechaza", "invoices.view_taxrecord",
         lambda: TaxRecord.objects.filter(state=TaxRecord.State.REJECTED),
         "invoices_taxrecord", _where(state__exact="rejected"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Devoluciones fallidas", "orders.view_refund",
         lambda: Refund.objects.filter(status=Refund.Status.FAILED),
         "orders_refund", _where(status__exact="failed"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Solicitudes nuevas", "leads.view_all_leads",
@@ -157,6 +169,7 @@ TILES = (
     TileDefinition(
         "Correos sin entregar", "core.view_mail", lambda: Mail.objects.stuck(),
         "core_mail", _where(entrega="parada"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Correos retenidos", "core.view_mail", lambda: Mail.objects.withheld(),
@@ -174,21 +187,26 @@ TILES = (
     TileDefinition(
         "Diferencias de la auditoría", "payments.view_auditdifference",
         lambda: AuditDifference.objects.all(), "payments_auditdifference",
+        is_urgent=True,
     ),
     TileDefinition(
         "Procesos parados", "core.view_heartbeat", lambda: Heartbeat.objects.silent(),
         "core_heartbeat", _where(senal="no"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Incidencias del servidor", "core.view_incident", current_incidents,
         "core_incident", _where(situacion="ahora"),
+        is_urgent=True,
     ),
     TileDefinition(
         "Copia de seguridad atrasada", "core.view_backup", lambda: Backup.objects.late(),
         "core_backup", _where(edad="vieja"), "made_at", "La última es del",
+        is_urgent=True,
     ),
     TileDefinition(
         "Tareas con fallo", "core.view_scheduledjob", failing_jobs,
         "core_scheduledjob", _where(resultado="fallo"),
+        is_urgent=True,
     ),
 )  # fmt: skip
