@@ -105,6 +105,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
           <legend className="visually-hidden">Qué compras</legend>
           <label className="buy__way">
             <input
+              id="completa"
               type="radio"
               name="modo"
               checked={!single}
@@ -136,6 +137,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
             <>
               <label className="buy__way">
                 <input
+                  id="lecciones"
                   type="radio"
                   name="modo"
                   checked={single}
@@ -151,6 +153,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
                   <li key={lesson.id}>
                     <label className="lesson" data-expired={!lesson.active || undefined}>
                       <input
+                        id={`leccion-${lesson.id}`}
                         type="checkbox"
                         className="checkbox"
                         checked={single && isTicked(cart, lesson)}
@@ -180,6 +183,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
           <strong className="price">{formatEuros(total)}</strong>
         </p>
         <button
+          id="pagar"
           type="submit"
           ref={button}
           className="button button--large"

@@ -49,6 +49,24 @@ def test_total_of_lessons_is_not_shown_before_the_script_has_summed_it(visitor, 
     expect(total).to_have_text("47,50 €")
 
 
+def test_keyboard_keeps_its_place_while_the_page_prepares_its_form(visitor, shelf):
+    subject = shelf.put("Cálculo", "130.00", lessons=3)
+    page = visitor.page
+    held = HeldRequests(page, "**/subject-*.js")
+    page.goto(subject.page_path)
+    island = page.locator("[data-island=subject]")
+    for control in (
+        page.get_by_role("radio", name="Lecciones sueltas"),
+        page.get_by_role("checkbox", name="PEC 2"),
+    ):
+        control.focus()
+        page.keyboard.press("Space")
+    held.release()
+    expect(island).to_have_attribute("data-mounted", "")
+    expect(page.get_by_role("checkbox", name="PEC 2")).to_be_focused()
+    expect(page.get_by_role("checkbox", name="PEC 2")).to_be_checked()
+
+
 def test_lessons_are_bought_on_the_page_of_a_subject(visitor, shelf):
     subject = shelf.put("Cálculo", "130.00", lessons=3)
     page = visitor.page
