@@ -1,7 +1,6 @@
 """The pages of subjects, degrees, universities and teachers, and of what a search finds."""
 
 from collections.abc import Callable
-from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +18,6 @@ from apps.catalogue.models import Degree, Lesson, Subject, SubjectQuerySet, Univ
 from apps.catalogue.search import search_catalogue
 from apps.catalogue.search_words import LONGEST_SEARCH
 from apps.catalogue.text import search_form
-from apps.core.dates import today
 from apps.core.page_cache.policy import public_page
 from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
@@ -93,7 +91,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "prices": prices,
             "contents": card["contents"],
             "syllabus": [(lesson, lesson.units()) for lesson in _lessons(row) if lesson.syllabus],
-            "exams": _exams(row),
+            "exams": row.coming_exams(),
             "content": SUBJECT_CONTENT,
             "exam": EXAM if _has_exam(row) else (),
             "teachers": teachers,
@@ -124,12 +122,6 @@ def _lessons(subject: Subject) -> list[Lesson]:
 def _has_exam(subject: Subject) -> bool:
     has_lesson = any(lesson.kind == LessonKind.EXAM for lesson in _lessons(subject))
     return bool(has_lesson or subject.exam_content or subject.exam_on)
-
-
-def _exams(subject: Subject) -> list[tuple[str, date]]:
-    """The days of the subject's exams that are not over, with their names."""
-    days = (("Examen", subject.exam_on), ("Recuperación", subject.resit_on))
-    return [(name, day) for name, day in days if day is not None and day >= today()]
 
 
 def teachers_of(subject: Subject) -> QuerySet[TeamMember]:

@@ -1,6 +1,7 @@
 """Universities, degrees and subjects."""
 
 import re
+from datetime import date
 from decimal import Decimal
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includ
 from apps.catalogue.recorded import Named, RecordedQuerySet
 from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
+from apps.core.dates import today
 from apps.core.public_pictures import HasPicture, PictureField
 
 
@@ -249,6 +251,11 @@ class HasStudyFacts(Named):
         blocks = re.split(r"\n\s*\n", self.questions.replace("\r\n", "\n").strip())
         parted = (block.strip().partition("\n") for block in blocks)
         return [(asked.strip(), answer.strip()) for asked, _, answer in parted if answer.strip()]
+
+    def coming_exams(self) -> list[tuple[str, date]]:
+        """The days of the subject's exams that are not over, with their names."""
+        days = (("Examen", self.exam_on), ("Recuperación", self.resit_on))
+        return [(name, day) for name, day in days if day is not None and day >= today()]
 
 
 class Subject(HasStudyFacts):

@@ -10,12 +10,14 @@ from django.contrib.auth.hashers import check_password, get_hasher, make_passwor
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.formats import date_format
 
 from apps.classroom import accounts
 from apps.classroom.access_links import account_for, make_token
 from apps.classroom.accounts import LinkUsed, set_password
 from apps.classroom.models import Account
 from apps.classroom.provisioning import grant_access, provision
+from apps.core.dates import today
 from apps.core.models import Mail
 from apps.students.services import find_or_create_student
 from tests.helpers.commands import run_worker
@@ -348,6 +350,20 @@ def test_the_classroom_lists_whole_subjects_and_single_lessons(client, student, 
     assert text.count(f'href="/compra?asignatura={stats.pk}">Asignatura Completa') == 1
     assert f"/compra?asignatura={micro.pk}" not in text
     assert "Derecho Civil" not in text
+
+
+def test_the_classroom_says_the_exams_that_are_not_over(client, student, with_password):
+    micro = make_subject("Microeconomía", lessons=2)
+    micro.exam_on, micro.resit_on = today() - timedelta(days=1), today()
+    micro.save()
+    grant_access(student=student, items=[(micro.pk, None)], order_id=1)
+    provision.func(order_id=1)
+    sign_in(client)
+
+    text = read(client.get("/aula"))
+    day = date_format(today(), r"j \d\e F \d\e Y")
+    assert f">Recuperación: {day}<" in text
+    assert ">Examen:" not in text
 
 
 def test_a_student_does_not_see_another_student_s_subjects(client, with_password):
