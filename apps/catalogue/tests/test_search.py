@@ -4,6 +4,7 @@ import pytest
 
 from apps.catalogue.models import Subject, University
 from apps.catalogue.search import search_catalogue, suggest
+from apps.catalogue.search_words import understand
 from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
@@ -188,6 +189,32 @@ def test_page_says_what_it_understood_and_leaves_each_part_out(client):
     assert 'href="/buscar?q=estadistica+primer+semestre"' in page
     assert 'href="/buscar?q=pec+1+estadistica"' in page
     assert 'href="/buscar"' in client.get("/buscar?q=pec+1").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "understood", "rests"),
+    [
+        ("pec1 pec 1 PEC-1", ["PEC 1"], [""]),
+        (
+            "pr1 pr2 pr3 pr4 pr5 pr6 pr7 pr8 pr9",
+            ["PR 1", "PR 2", "PR 3"],
+            [f"{two} pr4 pr5 pr6 pr7 pr8 pr9" for two in ("pr2 pr3", "pr1 pr3", "pr1 pr2")],
+        ),
+    ],
+)
+@pytest.mark.usefixtures("numbered")
+def test_three_parts_are_searched_for_and_each_once(typed, understood, rests):
+    found = search_catalogue(typed)
+    assert [part.label for part in found.understood] == understood
+    assert [part.rest for part in found.understood] == rests
+    assert str(found.subjects.query).count("EXISTS") == len(understood)
+
+
+def test_codes_are_looked_up_by_one_statement(numbered, django_assert_num_queries):
+    typed = " ".join([numbered.code, *(f"620{number}" for number in range(15))])
+    with django_assert_num_queries(1):
+        asked = understand(typed, is_name=lambda _: False)
+    assert [part.label for part in asked.parts] == [f"Código {numbered.code}"]
 
 
 def test_word_of_a_name_is_no_exam(numbered):
