@@ -186,6 +186,29 @@ def test_failure_of_a_timed_service_is_mailed(name):
     assert "OnFailure" not in failure
 
 
+def _effective(unit: Path) -> dict[str, str]:
+    """The last value of each setting: systemd sorts drop-ins by file name over all folders."""
+    parts = unit.stem.removesuffix("@").split("-")
+    prefixes = ["-".join(parts[:end]) + "-" for end in range(1, len(parts))]
+    drop_ins = [file for each in prefixes for file in (UNITS / f"{each}.service.d").glob("*.conf")]
+    files = [unit, *sorted(drop_ins, key=lambda file: file.name)]
+    text = "\n".join(file.read_text() for file in files)
+    return dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("unit", SERVICES_OF_SYSTEMD, ids=lambda path: path.name)
+def test_services_of_the_database_run_as_postgres_and_leave_its_shared_memory(unit):
+    settings = _effective(unit)
+
+    expected = ("postgres", "no") if "-database-" in unit.name else ("academia", "yes")
+    assert (settings["User"], settings["RemoveIPC"]) == expected
+
+
+def test_an_edit_of_a_unit_comes_after_the_drop_ins_of_the_shop():
+    # `systemctl edit` writes override.conf.
+    assert all(file.name < "override.conf" for file in UNITS.glob("*.d/*.conf"))
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("unit", SERVICES_OF_SYSTEMD, ids=lambda path: path.name)
 def test_systemd_judges_each_service_as_little_exposed(unit):
