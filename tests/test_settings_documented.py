@@ -9,6 +9,7 @@ from tools.dev.stack import documented_settings
 # Read by `make run`, `make test-stripe` and `make test-moodle` alone, before Django's settings.
 OF_MAKE = {
     "BIND_HOST",
+    "MOODLE_SOURCE",
     "MOODLE_TEST_ADMIN_TOKEN",
     "MOODLE_TEST_TOKEN",
     "MOODLE_TEST_URL",

@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.test.testcases import LiveServerThread
+from django.test.testcases import LiveServerThread, QuietWSGIRequestHandler
 
 HOST = "127.0.0.1"
 
@@ -19,7 +19,13 @@ class TLSServerThread(LiveServerThread):
     context: ssl.SSLContext
 
     def _create_server(self, connections_override=None):
-        server = super()._create_server(connections_override)
+        # One test after another uses the port that Moodle knows.
+        server = self.server_class(
+            (self.host, self.port),
+            QuietWSGIRequestHandler,
+            allow_reuse_address=True,
+            connections_override=connections_override,
+        )
         server.base_environ["HTTPS"] = "on"
         # The handshake belongs to the thread of the connection, not to the one that accepts it.
         server.socket = self.context.wrap_socket(

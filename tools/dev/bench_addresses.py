@@ -14,7 +14,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from apps.catalogue.models import Subject
-from apps.classroom.one_sign_in.signing_key import write_new_key
 from apps.students.models import Student
 from tools.dev.bench import Row
 from tools.dev.bench_shop import Server, fill_shop, running_shop
@@ -177,6 +176,9 @@ def _is_of_sign_in(asked: Asked) -> bool:
 
 def _sign_in_to_moodle() -> dict[str, str]:
     """No address asks Moodle for a stranger, so there is none."""
+    # Imported here: the tests that read ADDRESSES spare the time of a cryptographic package.
+    from apps.classroom.one_sign_in.signing_key import write_new_key
+
     key = settings.VAR_DIR / "bench-oidc-key.pem"
     write_new_key(key)
     return {

@@ -248,10 +248,26 @@ def test_stripe() -> int:
 
 
 def test_moodle() -> int:
-    """`make test-moodle`: the classroom's contract, at a real Moodle."""
+    """`make test-moodle`: the classroom's contract, at a real Moodle.
+
+    With `MOODLE_SOURCE`, a folder with Moodle's code, it installs and starts one for the run.
+    Otherwise it asks the one of `MOODLE_TEST_URL`, which signs nobody in through the shop.
+    """
     environ.Env.read_env(ROOT / os.environ.get("ENV_FILE", ".env"))
-    env = dict(zip(MOODLE_SETTINGS, moodle_site(), strict=True))
-    return run_all([_pytest("pytest, Moodle", "moodle", "--moodle", "apps", "tests", env=env)])
+    if source := os.environ.get("MOODLE_SOURCE", "").strip():
+        # Imported here: it needs the packages of the shop.
+        from tools.dev.real_moodle import real_moodle
+
+        with real_moodle(Path(source).resolve()) as moodle:
+            print(f"Moodle {moodle.release} en {moodle.url}", flush=True)
+            return _moodle_tests({**moodle.settings(), "CHROMIUM_PATH": install_chromium() or ""})
+    return _moodle_tests(dict(zip(MOODLE_SETTINGS, moodle_site(), strict=True)))
+
+
+def _moodle_tests(env: dict[str, str]) -> int:
+    # The browser tests ask the shop from other threads, which SQLite in memory does not isolate.
+    options = ["--moodle", "--database=postgres", "apps", "tests"]
+    return run_all([_pytest("pytest, Moodle", "moodle", *options, env=env)])
 
 
 def fuzz() -> int:

@@ -573,3 +573,19 @@ def test_codes_are_deleted_after_a_day(enrolled, settings):
         clock.shift(3601)
         purge_all()
         assert not EntryCode.objects.exists()
+
+
+def test_blocked_student_with_an_open_browser_is_asked_to_sign_in_again(enrolled, settings):
+    client = signed_in(enrolled)
+    client.get("/aula/entrar")
+    code_of(client, settings)
+    block_student(student_id=enrolled.pk, reason="Prueba")
+    assert client.get("/aula/entrar")["Location"] == "/login"
+    assert "Enviadme el enlace" in client.get("/login").content.decode()
+    client.post("/login", {"email": enrolled.email})
+    link = SignInLink.objects.latest("pk")
+    refused = client.post(link_url(link).removeprefix(SITE))
+    assert (refused.status_code, "Ahora mismo no puedes entrar" in refused.content.decode()) == (
+        403,
+        True,
+    )
