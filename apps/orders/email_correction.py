@@ -22,6 +22,7 @@ from apps.orders.errors import OrderNotFound
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift, Order, PromoUse
+from apps.orders.models.staff_order import is_personal
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.rewards.service import move_rewards_of
 from apps.pricing.models import PromoCode
@@ -51,7 +52,8 @@ class CorrectionBusy(Conflict):
 def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
     """Mail a link to the address that the buyer gives. Nothing changes until it is used.
 
-    Within 24 hours after the payment, at most three times. Whoever types an address has not shown
+    Within 24 hours after the payment, at most three times, and not of an order whose price is for
+    its student alone. Whoever types an address has not shown
     that it is theirs: the order, its student and another student's data stay as they are. What
     happens is the same for every address, so nobody learns who is a customer.
 
@@ -63,7 +65,8 @@ def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
     if not order.opens_with(token):
         raise OrderNotFound
     asked = order.events.filter(kind=EventKind.CORRECTION_ASKED).count()
-    if _is_corrected(order) or asked >= MOST_REQUESTS or not _is_in_time(order, CORRECTION_TIME):
+    is_late = not _is_in_time(order, CORRECTION_TIME)
+    if is_late or _is_corrected(order) or asked >= MOST_REQUESTS or is_personal(order):
         raise CorrectionClosed
     email = email.strip().lower()
     if email == order.student.email:

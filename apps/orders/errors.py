@@ -72,6 +72,17 @@ class ExchangeIsFixed(AcademyError):
     )
 
 
+class OrderIsPersonal(AcademyError):
+    """The price of the order is for its student alone: it takes no other address, and no gift."""
+
+    status = 409
+    code = "order_is_personal"
+    message = (
+        "El precio de este pedido es solo para su alumno: se paga con su correo y no se puede "
+        "regalar. Para otra persona, haz un pedido nuevo."
+    )
+
+
 class AlreadyPaid(AcademyError):
     status = 409
     code = "already_paid"

@@ -33,7 +33,7 @@ from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
 from apps.orders.by_staff.recreate import LostOrder, recreate_order
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
-from apps.orders.errors import PriceChanged
+from apps.orders.errors import OrderIsPersonal, PriceChanged
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Gift, Order, Payment, Refund
 from apps.orders.offer.cart import CartLine, CheckoutItem
@@ -589,6 +589,28 @@ def test_approval_asks_for_the_password_and_is_no_act_of_the_clerk_or_the_buyer(
     assert "clave" in client.post(approve)["Location"]
     order.by_staff.refresh_from_db()
     assert order.by_staff.awaits_approval
+
+
+def test_approved_order_reaches_nobody_but_the_buyer_who_was_approved(client, clerk):
+    """Or the second person approves a discount for somebody and puts their own address on it."""
+    subject = make_subject()
+    order = order_by_staff(client, "100", subject, paid_by="link")
+    olga = User.objects.create_superuser("olga", email="olga@example.com")
+    accepted = frozenset({"terms", "privacy", "adult", "withdrawal"})
+    wanted = Checkout(
+        **{**BRUNO, "email": olga.email}, payment_type=PaymentType.FULL, accepted=accepted,
+        items=(CheckoutItem(subject.pk),), expected_total_cents=order.total_cents,
+        order_id=order.pk, token=order.auth_token,
+    )  # fmt: skip
+    with pytest.raises(OrderIsPersonal):
+        place(wanted)
+    client.force_login(olga)
+    client.post(reverse("admin:orders_order_aprobar", args=[order.pk]))
+    order.by_staff.refresh_from_db()
+    assert not order.by_staff.awaits_approval
+    with pytest.raises(OrderIsPersonal):
+        place(wanted)
+    assert place(replace(wanted, email=BRUNO["email"])).order.total_cents == order.total_cents
 
 
 # The numbers in forms that lower what somebody pays or raise what somebody gets: a way above bounds

@@ -15,10 +15,11 @@ from apps.orders.errors import (
     ExchangeIsFixed,
     FriendCodeReserved,
     OpenPaymentInTheWay,
+    OrderIsPersonal,
 )
 from apps.orders.gifts.details import GiftDetails, stored_details
 from apps.orders.models import Order, StaffOrder
-from apps.orders.models.staff_order import is_renewal
+from apps.orders.models.staff_order import is_personal, is_renewal
 from apps.orders.offer.offer import Asked, Offer, offer_for
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import Standing
@@ -46,6 +47,8 @@ def place(checkout: Checkout) -> Placed:
     by_staff = getattr(order, "by_staff", None)
     check_acceptances(checkout, order)
     gift = stored_details(order) if checkout.keeps_gift else checkout.gift
+    if order is not None and is_personal(order):
+        _refuse_another_person(order, checkout, gift)
     # Nobody is told what the recipient of a gift has: not before the delivery, and not online.
     signed_in = _signed_in(checkout) if gift is None else None
     buys_again = checkout.buy_again or (order is not None and is_renewal(order))
@@ -69,7 +72,7 @@ def place(checkout: Checkout) -> Placed:
     )
     _raise_first_refusal(offer)
     if by_staff is not None and by_staff.exchanged_line_id is not None:
-        _refuse_another_content(by_staff, checkout, offer, gift)
+        _refuse_another_content(by_staff, checkout, offer)
 
     priced = PricedCheckout(checkout, offer, gift=gift)
     if order is None:
@@ -98,17 +101,19 @@ def place(checkout: Checkout) -> Placed:
     return Placed(order, offer)
 
 
-def _refuse_another_content(
-    by_staff: StaffOrder, checkout: Checkout, offer: Offer, gift: GiftDetails | None
-) -> None:
+def _refuse_another_person(order: Order, checkout: Checkout, gift: GiftDetails | None) -> None:
+    """Raise OrderIsPersonal if anybody but the order's student would get what it opens."""
+    student = Student.objects.with_email(checkout.email)
+    if gift is not None or student is None or student.pk != order.student_id:
+        raise OrderIsPersonal
+
+
+def _refuse_another_content(by_staff: StaffOrder, checkout: Checkout, offer: Offer) -> None:
     """Raise ExchangeIsFixed unless an order for which a line is exchanged is paid as it is."""
     order = by_staff.order
     same_lines = {line.key for line in offer.lines} == {row.key for row in order.lines.all()}
     same_price = offer.total_cents == order.total_cents and offer.code is None
-    if (
-        not (same_lines and same_price and gift is None)
-        or checkout.payment_type != PaymentType.FULL
-    ):
+    if not (same_lines and same_price) or checkout.payment_type != PaymentType.FULL:
         raise ExchangeIsFixed
 
 

@@ -138,6 +138,18 @@ def is_renewal(order: Order) -> bool:
     return row is not None and row.renewal
 
 
+def is_personal(order: Order) -> bool:
+    """Whether the price of the order is for its student alone (docs/rules.md, "Personal prices").
+
+    That is the price of a renewal, of an exchange, and of a discount that a second person approves.
+    """
+    row: StaffOrder | None = getattr(order, "by_staff", None)
+    if row is None:
+        return False
+    has_approver = row.awaits_approval or bool(row.approved_by)
+    return row.renewal or row.exchanged_line_id is not None or has_approver
+
+
 def exchange_of(order: Order) -> dict[str, Any] | None:
     """What the buyer reads of the line that was exchanged for the order. None if none was."""
     row: StaffOrder | None = getattr(order, "by_staff", None)

@@ -19,6 +19,7 @@ from apps.classroom.models import Enrolment
 from apps.classroom.rights import access_end
 from apps.core.dates import today
 from apps.core.errors import Conflict
+from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import absolute_url
 from apps.core.models import Mail
@@ -40,7 +41,8 @@ ACTOR = "renovación"
 # The clock runs one job after another.
 LONGEST_RUN_S = 60.0
 
-_signer = signing.Signer(salt="orders.renewals", sep=".")
+_SALT = "orders.renewals"
+_signer = signing.Signer(salt=_SALT, sep=".")
 
 
 class CannotRenew(Conflict):
@@ -64,18 +66,20 @@ class Renewal:
 
 
 def renewal_link(student: Student, ends_on: date) -> str:
-    token = _signer.sign(f"{student.pk}:{ends_on.isoformat()}")
+    """The link of what ends on that day. It ends with a change of the student's address."""
+    digest = keyed_digest(_SALT, student.email.lower())
+    token = _signer.sign(f"{student.pk}:{ends_on.isoformat()}:{digest}")
     return absolute_url(f"{reverse('renovar')}?enlace={token}")
 
 
 def renewal_of(token: str) -> Renewal | None:
     """The renewal of a link; None if the link is wrong. Raises CannotRenew."""
     try:
-        number, _, day = _signer.unsign(token).partition(":")
+        number, day, digest = _signer.unsign(token).split(":")
     except signing.BadSignature:
         return None
     student = Student.objects.filter(pk=int(number), erased_at=None, blocked_at=None).first()
-    if student is None:
+    if student is None or not matches(_SALT, student.email.lower(), digest):
         raise CannotRenew
     return price(student, date.fromisoformat(day))
 
@@ -121,14 +125,18 @@ def open_order(token: str) -> Order:
     if first is None:
         raise CannotRenew
     Student.objects.select_for_update(no_key=True).get(pk=first.student.pk)
-    # Read again under the lock: of two presses, the second finds the order of the first.
-    renewal = price(first.student, first.ended_on)
+    # Read again under the lock: of two presses, the second finds the order of the first, and staff
+    # may have changed the address meanwhile.
+    renewal = renewal_of(token)
+    if renewal is None:
+        raise CannotRenew
     number = 0
     while (made := Order.objects.with_key(_key(renewal, number)).first()) is not None:
-        if made.is_open:
-            return made
-        if made.paid_at is not None:
-            raise CannotRenew
+        if _is_of(made, renewal.student):
+            if made.is_open:
+                return made
+            if made.paid_at is not None:
+                raise CannotRenew
         number += 1
     checkout = Checkout(
         email=renewal.student.email,
@@ -152,6 +160,11 @@ def open_order(token: str) -> Order:
     )
     note(order, kind=EventKind.CHANGED, actor=ACTOR, reason="El alumno renueva su acceso")
     return order
+
+
+def _is_of(order: Order, student: Student) -> bool:
+    """Whether the order is the student's, at the student's present address."""
+    return order.student_id == student.pk and order.email.lower() == student.email.lower()
 
 
 def _key(renewal: Renewal, number: int) -> UUID:

@@ -12,16 +12,23 @@ from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout
+from apps.orders.email_correction import CorrectionClosed, ask_for_correction
+from apps.orders.errors import OrderIsPersonal
+from apps.orders.gifts.details import GiftDetails
 from apps.orders.jobs import offer_renewals
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Debt, Order, OrderLine, StaffOrder
 from apps.orders.offer.bought_before import order_lines_bought_before
+from apps.orders.offer.cart import CheckoutItem
 from apps.orders.renewals.renewals import CannotRenew, open_order, price, renewal_link
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import expire
 from apps.payments.audit import audit
 from apps.pricing.models import Terms
-from apps.students.services import find_or_create_student
+from apps.pricing.payment_type import PaymentType
+from apps.students.services import change_email, find_or_create_student
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
 
@@ -70,6 +77,19 @@ def pay(order, reference="pi_1"):
         order_id=order.pk, payment=ConfirmedPayment(reference, order.total_cents), actor="Stripe"
     )
     provision.func(order_id=order.pk)
+
+
+def checkout_of(order, **changes):
+    """The checkout of the recovery page that the button leads to."""
+    return Checkout(
+        **{
+            "email": order.email, "phone": "+34600111111", "payment_type": PaymentType.FULL,
+            "items": tuple(CheckoutItem(line.subject_id) for line in order.lines.all()),
+            "expected_total_cents": order.total_cents, "order_id": order.pk,
+            "accepted": frozenset({"terms", "privacy", "adult", "withdrawal"}),
+            "token": order.auth_token, **changes,
+        }
+    )  # fmt: skip
 
 
 def press(student):
@@ -214,3 +234,48 @@ def test_page_of_a_link_names_nobody(ana, micro):
     page = Client().get("/renovar", {"enlace": token(ana)}).content.decode()
     for secret in ("ana@example.com", "Ana", "600111111"):
         assert secret not in page
+
+
+def test_renewal_is_paid_for_its_own_student_alone(ana, micro):
+    order = open_order(token(ana))
+    gift = GiftDetails(email="bea@example.com", sender="Ana", deliver_on=date(2027, 2, 14))
+    for change in (
+        {"email": "bea@example.com"},
+        # Another account, although it may be the same mailbox.
+        {"email": "ana+2@example.com"},
+        {"gift": gift, "keeps_gift": False},
+        {"email": "bea@example.com", "save_for_later": True},
+    ):
+        with pytest.raises(OrderIsPersonal):
+            place(checkout_of(order, **change))
+    order.refresh_from_db()
+    assert (order.student, order.email, order.revision) == (ana, "ana@example.com", 1)
+
+    place(checkout_of(order, email="Ana@Example.com", phone="+34600222222"))
+    pay(order)
+    with pytest.raises(CorrectionClosed):
+        ask_for_correction(order_id=order.pk, token=order.auth_token, email="bea@example.com")
+    assert Enrolment.objects.get().ends_on == NEXT_END
+
+
+def test_link_ends_with_a_change_of_the_address_and_the_order_follows_the_student(ana, micro):
+    former = token(ana)
+    order = open_order(former)
+    change_email(student_id=ana.pk, email="ana.nueva@example.com")
+    ana.refresh_from_db()
+
+    assert Client().get("/renovar", {"enlace": former}).status_code == 409
+    assert Client().post("/renovar", query_params={"enlace": former}).status_code == 409
+    assert open_order(token(ana)) == order
+    order.refresh_from_db()
+    assert order.email == "ana.nueva@example.com"
+
+
+def test_order_that_is_another_persons_is_not_opened(ana, micro):
+    taken = open_order(token(ana))
+    bea = find_or_create_student(email="bea@example.com", phone="+34600999999")
+    for other in ({"student": bea}, {"email": "bea@example.com"}):
+        Order.objects.filter(pk=taken.pk).update(**{"student": ana, "email": ana.email, **other})
+        order = open_order(token(ana))
+        assert order != taken
+        assert (order.student, order.email) == (ana, "ana@example.com")

@@ -177,8 +177,13 @@ def test_buyer_pays_an_exchange_as_it_is(api, sandbox, clerk):
     ):
         status, answer = api.post("process-checkout", body)
         assert (status, answer["code"]) == (409, "exchange_fixed")
+    gift = {"email": "bea@example.com", "sender": "Bruno"}
+    for change in ({"email": "bea@example.com"}, {"gift": gift}):
+        body = checkout_body(whole(dear), total="102.60", **link, **change)
+        status, answer = api.post("process-checkout", body)
+        assert (status, answer["code"]) == (409, "order_is_personal")
     new.refresh_from_db()
-    assert new.total_cents == 102_60
+    assert (new.total_cents, new.student) == (102_60, order.student)
 
 
 def test_lesson_of_the_course_that_was_exchanged_is_not_bought_twice(api, sandbox, work, clerk):
