@@ -83,6 +83,17 @@ class OrderIsPersonal(AcademyError):
     )
 
 
+class GiftChanged(AcademyError):
+    """The page shows another recipient of the gift than the order has now."""
+
+    status = 409
+    code = "gift_changed"
+    message = (
+        "Quien recibe esta compra ha cambiado desde que abriste la página. No se ha cobrado nada: "
+        "recarga la página y comprueba para quién es."
+    )
+
+
 class AlreadyPaid(AcademyError):
     status = 409
     code = "already_paid"

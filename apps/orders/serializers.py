@@ -147,6 +147,15 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         help_text="Si es un regalo: el acceso lo recibe otra persona, ese día, con este mensaje. "
         "Sin el campo, el pedido sigue como estaba; con null deja de ser un regalo.",
     )
+    shown_gift_email = serializers.CharField(
+        max_length=254,
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        default=None,
+        help_text="Sin `gift`: el correo del regalo que la página muestra, vacío si no muestra "
+        "ninguno. Si el pedido dice otra cosa, la respuesta es 409 `gift_changed`.",
+    )
     wallet_boxes = serializers.BooleanField(
         required=False,
         default=False,
@@ -212,6 +221,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             buyer_is_known=buyer_is_known,
             gift=to_gift(data.get("gift")),
             keeps_gift="gift" not in data,
+            shown_gift_email=data["shown_gift_email"],
         )
 
 

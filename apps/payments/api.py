@@ -20,7 +20,9 @@ from apps.orders.checkout.by_transfer import TransferUnavailable
 from apps.orders.errors import (
     AlreadyBought,
     AlreadyPaid,
+    GiftChanged,
     InstalmentsUnavailable,
+    OrderIsPersonal,
     OrderNotFound,
     PaymentInProgress,
     PriceChanged,
@@ -85,6 +87,8 @@ class ProcessCheckout(PublicAPIView):
         AlreadyBought,
         PromoRefused,
         AlreadyPaid,
+        GiftChanged,
+        OrderIsPersonal,
         PaymentInProgress,
         TransferUnavailable,
         *STRIPE_ERRORS,

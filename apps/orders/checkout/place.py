@@ -14,6 +14,7 @@ from apps.orders.checkout.write import PricedCheckout, set_wishes, write_order
 from apps.orders.errors import (
     ExchangeIsFixed,
     FriendCodeReserved,
+    GiftChanged,
     OpenPaymentInTheWay,
     OrderIsPersonal,
 )
@@ -46,7 +47,10 @@ def place(checkout: Checkout) -> Placed:
         stop_awaiting(order)
     by_staff = getattr(order, "by_staff", None)
     check_acceptances(checkout, order)
-    gift = stored_details(order) if checkout.keeps_gift else checkout.gift
+    gift = checkout.gift
+    if checkout.keeps_gift:
+        gift = stored_details(order)
+        _refuse_unseen_gift(checkout, gift)
     if order is not None and is_personal(order):
         _refuse_another_person(order, checkout, gift)
     # Nobody is told what the recipient of a gift has: not before the delivery, and not online.
@@ -106,6 +110,17 @@ def _refuse_another_person(order: Order, checkout: Checkout, gift: GiftDetails |
     student = Student.objects.with_email(checkout.email)
     if gift is not None or student is None or student.pk != order.student_id:
         raise OrderIsPersonal
+
+
+def _refuse_unseen_gift(checkout: Checkout, gift: GiftDetails | None) -> None:
+    """Raise GiftChanged unless the page has shown who gets what the order opens.
+
+    Others who have the link may have changed it since (docs/rules.md, "Gifts").
+    """
+    shown = checkout.shown_gift_email
+    stored = gift.email if gift is not None else ""
+    if shown is not None and shown.strip().lower() != stored.lower():
+        raise GiftChanged
 
 
 def _refuse_another_content(by_staff: StaffOrder, checkout: Checkout, offer: Offer) -> None:

@@ -46,6 +46,8 @@ class Checkout:
     gift: GiftDetails | None = None
     # The request says nothing of a gift: the order stays what it is.
     keeps_gift: bool = True
+    # The gift's address on the page, "" if it showed no gift. None if the request says neither.
+    shown_gift_email: str | None = None
 
     @property
     def checks_purchases(self) -> bool:

@@ -190,6 +190,30 @@ def test_recovered_cart_stays_a_gift_until_the_buyer_says_that_it_is_none(api, s
     assert not Gift.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [(None, "mala@example.com"), (LEO, None), (LEO, "mala@example.com")]
+)
+def test_gift_that_the_recovery_page_has_not_shown_is_not_paid(api, sandbox, before, after):
+    """Whoever has prepared the cart has its token, and could take the course of who pays it."""
+    subject = make_subject()
+    body = checkout_body(whole(subject), total="182.40")
+    placed = api.checkout({**body, "gift": gift(email=before) if before else None})
+    link = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
+    page = {**body, **link, "shown_gift_email": (before or "").upper()}
+    assert api.checkout(page)["payment_intent_id"] == placed["payment_intent_id"]
+
+    changed = gift(email=after) if after else None
+    api.checkout({**body, **link, "save_for_later": True, "gift": changed})
+    status, answer = api.post("process-checkout", page)
+
+    assert (status, answer["code"]) == (409, "gift_changed")
+    assert "recarga la página" in answer["error"]
+    assert "client_secret" not in answer
+    # The page that shows the gift, and a page that says nothing of it, pay.
+    assert api.checkout({**page, "shown_gift_email": after or ""})["payment_intent_id"]
+    assert api.checkout({**body, **link})["payment_intent_id"]
+
+
 def test_changed_gift_of_an_unpaid_order_replaces_its_payment(api, sandbox):
     subject = make_subject()
     placed = place_gift(api, subject=subject)

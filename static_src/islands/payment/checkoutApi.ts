@@ -42,6 +42,7 @@ export function checkoutBody(
     payment_type: purchase.paymentType,
     installments: { count: plan.count, every_days: plan.everyDays },
     gift: gift && { ...gift, email: gift.email.trim() },
+    shown_gift_email: purchase.shownGiftEmail,
     items,
     promo_code: purchase.promo?.code ?? null,
     quote: purchase.quote,

@@ -67,6 +67,8 @@ export type Purchase = {
   contactErrors: StepErrors;
   /** Null if it is no gift; undefined on the recovery page: the order stays what it is. */
   gift: Gift | null | undefined;
+  /** The address of the gift that the recovery page shows, "" if it shows none. */
+  shownGiftEmail?: string;
   paymentType: PaymentType;
   promo: AppliedPromo | null;
   promoError: string | null;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../../lib/http/api";
 import { RecoveredOrder } from "../../schemas/recovery";
+import { checkoutBody } from "../payment/checkoutApi";
 import {
   changeMessage,
   checkoutItemsOf,
@@ -77,6 +78,24 @@ it("pays with the saved payment type, code and token, and with no checkbox ticke
     contact: { email: "ana@example.com", prefix: "34", phone: "600123123", termsAccepted: false },
     boxes: { adult: false, withdrawal: false, reminders: false },
   });
+});
+
+it("says which gift the page shows, so that the server refuses one that was changed meanwhile", () => {
+  const link = { order: "12", token: "llave" };
+  const gift = { email: "leo@example.com", deliverOn: "2026-12-24" };
+  const cart = {
+    items: [],
+    totalCents: 0,
+    plan: { count: 3, everyDays: 20, minimumTotalCents: 3000 },
+  };
+  for (const [order, email] of [
+    [ORDER, ""],
+    [{ ...ORDER, gift }, "leo@example.com"],
+  ] as const) {
+    const body = checkoutBody(purchaseOf(order, link), cart, { saveForLater: false });
+    expect(body.shown_gift_email).toBe(email);
+    expect(body.gift).toBeUndefined();
+  }
 });
 
 it.each([

@@ -51,6 +51,7 @@ export function purchaseOf(order: RecoveredOrder, { token }: Link, refusal = "")
     contact: { ...contactOf(order.student), termsAccepted: false, privacyAccepted: false },
     paymentType: order.paymentType,
     gift: undefined,
+    shownGiftEmail: order.gift?.email ?? "",
     promo: order.promoCode ? { code: order.promoCode, promo: null } : null,
     quote: order.quote,
     order: { orderId: order.id, token },
