@@ -13,6 +13,7 @@ from apps.core.web.throttle import Limit
 from apps.invoices.billing import (
     LENGTHS,
     AlreadyInvoiced,
+    InvoiceByLink,
     InvoicesNotFound,
     NothingToInvoice,
     clean_details,
@@ -68,7 +69,7 @@ class InvoiceDetailsInput(serializers.Serializer[dict[str, Any]]):
         return data
 
     def paid_order(self) -> Order:
-        """The order that the request names. Raises InvoicesNotFound."""
+        """The order that the request names. Raises InvoicesNotFound and InvoiceByLink."""
         data = self.validated_data
         reference = data["payment_intent_id"] or data["session_id"]
         if reference:
@@ -81,7 +82,7 @@ class InvoiceDetailsOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class InvoiceDetails(PublicAPIView):
-    errors = (InvoicesNotFound, AlreadyInvoiced, NothingToInvoice)
+    errors = (InvoicesNotFound, InvoiceByLink, AlreadyInvoiced, NothingToInvoice)
     limits = (Limit("invoice-details", times=20, seconds=600),)
 
     @extend_schema(

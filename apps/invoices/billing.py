@@ -11,6 +11,7 @@ from apps.invoices.issue import bring_up_to_date, issue_recipient_corrective
 from apps.invoices.models import BillingDetails, Invoice
 from apps.invoices.pending import queue_invoices
 from apps.invoices.tax_ids import COUNTRIES, is_tax_id, normalized
+from apps.orders.checkout.recover import link_was_opened
 from apps.orders.invoice_link import is_invoice_token
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, Payment
@@ -29,6 +30,16 @@ NAMED = {
 
 class InvoicesNotFound(NotFound):
     message = "El enlace no es válido o ha caducado."
+
+
+class InvoiceByLink(Conflict):
+    """Others may know the payment of this order: its invoice is asked for by the mailed link."""
+
+    code = "invoice_by_link"
+    message = (
+        "La factura de esta compra se pide con el enlace del correo de confirmación, que solo "
+        "recibe quien compra."
+    )
 
 
 class AlreadyInvoiced(Conflict):
@@ -61,7 +72,10 @@ def order_of_link(order_id: str, token: str) -> Order:
 
 
 def order_of_payment(reference: str) -> Order:
-    """The paid order with this payment or session at the provider. Raises InvoicesNotFound."""
+    """The paid order with this payment or session at the provider.
+
+    Raises InvoicesNotFound, and InvoiceByLink if the order's recovery link was opened.
+    """
     payments = Payment.objects.named(reference) if reference else Payment.objects.none()
     payment = (
         payments.filter(status=Payment.Status.SUCCEEDED, order__status__in=EVER_PAID)
@@ -70,6 +84,8 @@ def order_of_payment(reference: str) -> Order:
     )
     if payment is None or payment.order is None:
         raise InvoicesNotFound
+    if link_was_opened(payment.order):
+        raise InvoiceByLink
     return payment.order
 
 

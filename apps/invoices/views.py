@@ -17,6 +17,7 @@ from apps.core.web.api import refuse_cross_site
 from apps.core.web.response_headers import private_form_page, private_page
 from apps.core.web.throttle import Limit
 from apps.invoices.billing import (
+    InvoiceByLink,
     full_invoice_of,
     give_details,
     order_of_link,
@@ -42,7 +43,11 @@ def factura(request: HttpRequest) -> HttpResponse:
     The personal link shows all. The id of a payment, which the page after the payment knows, only
     opens the form: it shows neither invoices nor details that were given before.
     """
-    order, is_personal = _order_of(request)
+    try:
+        order, is_personal = _order_of(request)
+    except InvoiceByLink as refusal:
+        context = {"refusal": refusal.message, "noindex": True}
+        return render(request, "invoices/invoices.html", context, status=refusal.status)
     if request.method == "POST":
         return _save(request, order, is_personal)
     return _page(request, order, is_personal, BillingForm(initial=_initial(order, is_personal)))
@@ -112,9 +117,9 @@ def _invoices(order: Order) -> QuerySet[Invoice]:
 @private_page
 def factura_pdf(request: HttpRequest, code: str) -> HttpResponse:
     """Download an invoice with the personal link of its order."""
-    order, is_personal = _order_of(request)
-    if not is_personal:
+    if "pago" in request.GET:
         raise Http404
+    order, _ = _order_of(request)
     try:
         DOWNLOADS.count(request)
     except TooManyRequests as refusal:

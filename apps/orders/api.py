@@ -13,7 +13,7 @@ from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE, PRIVATE
 from apps.core.web.throttle import Limit
 from apps.orders.checkout.existing_order import open_order
-from apps.orders.checkout.recover import note_link_opened, recover
+from apps.orders.checkout.recover import link_was_opened, note_link_opened, recover
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
 from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
 from apps.orders.ledger.balance import balance_of
@@ -217,11 +217,13 @@ class OrderByPayment(PublicAPIView):
         if not session and not payment:
             raise Invalid("Falta session_id o payment_intent_id.")
         order = order_by_payment(session=session, payment=payment)
+        # Whoever prepared the cart knows the payment's id, too.
+        is_buyers_alone = not link_was_opened(order)
         return Response(
             {
                 "id": order.pk,
                 "reference": f"ORD-{(session or payment)[-8:]}",
-                "status": order.status,
+                "status": order.status if is_buyers_alone else _status_at_payment(order),
                 "created_at": timezone.localtime(order.created_at),
                 "total_amount": as_json(order.total_cents),
                 "amount_paid": as_json(amount_paid_cents(order)),
@@ -229,11 +231,17 @@ class OrderByPayment(PublicAPIView):
                 "account_status": account_status(order.pk),
                 "student": {"first_name": order.first_name, "email": mask_email(order.email)},
                 **_gift_answer(order),
-                **_refund_answer(order),
-                **_bought_twice_answer(order),
+                **(_refund_answer(order) if is_buyers_alone else {}),
+                **(_bought_twice_answer(order) if is_buyers_alone else {}),
             },
             headers=PRIVATE,
         )
+
+
+def _status_at_payment(order: Order) -> str:
+    """The order's status without what has become of it since its payment."""
+    later = (Order.Status.OVERDUE, Order.Status.PARTIALLY_REFUNDED, Order.Status.REFUNDED)
+    return Order.Status.PAID if order.status in later else order.status
 
 
 def _gift_answer(order: Order) -> dict[str, object]:

@@ -18,6 +18,7 @@ from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import move_waiting_mails, queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import SecretUrl, absolute_url
+from apps.orders.checkout.recover import link_was_opened
 from apps.orders.errors import OrderNotFound
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
@@ -142,7 +143,7 @@ def use_correction(token: str) -> bool:
     if found is None:
         return False
     order = found[0]
-    opened = order.events.filter(kind=EventKind.LINK_OPENED).exists()
+    opened = link_was_opened(order)
     if opened or not _is_new_student(order) or (to and _is_unsettled(to)):
         reason = f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano."
         if opened:

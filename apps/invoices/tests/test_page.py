@@ -124,6 +124,34 @@ def test_api_takes_the_details_with_the_payment_or_the_link(order, api, work):
     assert (status, answer["code"]) == (409, "already_invoiced")
 
 
+def test_who_prepared_the_cart_gets_no_invoice_of_what_another_person_has_paid(
+    seller, api, sandbox, work
+):
+    """They know the payment's id: repeating the checkout with the cart's token returns it."""
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    api.get("orders/recover", order=placed["order_id"], token=placed["token"])
+    reference = placed["payment_intent_id"]
+    sandbox.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": reference})
+    order = Order.objects.get(pk=placed["order_id"])
+
+    status, answer = api.post("invoice-details", {**DETAILS, "payment_intent_id": reference})
+    assert (status, answer["code"]) == (409, "invoice_by_link")
+    for answer in (
+        api.client.get(f"/factura?pago={reference}"),
+        api.client.post(f"/factura?pago={reference}", DETAILS),
+    ):
+        assert answer.status_code == 409
+        page = answer.content.decode()
+        assert "enlace del correo de confirmación" in page
+        assert 'name="tax_id"' not in page
+    assert not BillingDetails.objects.exists()
+
+    assert api.client.post(invoice_url(order), DETAILS).status_code == 302
+    work()
+    assert Invoice.objects.get().order == order
+
+
 def test_refunded_orders_have_nothing_to_invoice(order, api, clerk, work):
     refund(order, clerk)
     work()

@@ -64,13 +64,19 @@ def bank_answer(order: Order) -> str | None:
     return None
 
 
-def note_link_opened(order: Order) -> None:
-    """Record, once for an order, that its recovery link was opened.
+def link_was_opened(order: Order) -> bool:
+    """Whether the order's recovery link was opened before it was paid.
 
-    Whoever has passed the link on, or prepared the cart for somebody else, has the order's token,
-    too. So staff decide about a correction of its address (docs/rules.md, "Students").
+    Whoever has passed the link on, or prepared the cart for somebody else, has the order's token
+    and knows the id of its payment. After the payment neither tells or changes anything that is the
+    buyer's (docs/rules.md, "Recovery and reminders").
     """
-    if order.events.filter(kind=EventKind.LINK_OPENED).exists():
+    return order.events.filter(kind=EventKind.LINK_OPENED).exists()
+
+
+def note_link_opened(order: Order) -> None:
+    """Record, once for an order, that its recovery link was opened."""
+    if link_was_opened(order):
         return
     entry = OrderEvent(
         order=order,

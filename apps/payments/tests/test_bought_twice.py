@@ -65,6 +65,25 @@ def test_success_page_of_the_second_order_is_told_what_was_bought_twice(api, san
 
 
 @pytest.mark.django_db
+def test_who_prepared_the_cart_is_told_neither_what_was_bought_twice_nor_a_refund(api, sandbox):
+    subject = make_subject()
+    pay(api, sandbox, api.checkout(checkout_body(whole(subject), total="182.40")))
+    placed = api.checkout(checkout_body(whole(subject), total="182.40"))
+    api.get("orders/recover", order=placed["order_id"], token=placed["token"])
+    order = pay(api, sandbox, placed)
+    assert order.events.filter(kind="bought_twice").exists()
+
+    def answer():
+        return api.get("orders/by-payment", payment_intent_id=placed["payment_intent_id"])[1]
+
+    first = answer()
+    assert first["status"] == "paid"
+    assert not {"bought_twice", "refund"} & set(first)
+    refund(order, make_clerk(), 18240)
+    assert answer() == first
+
+
+@pytest.mark.django_db
 def test_free_order_does_not_tell_what_its_address_has_bought(api, sandbox):
     """Otherwise a stranger with a code of 100 % could ask for any address."""
     subject = make_subject()
