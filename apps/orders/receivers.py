@@ -7,6 +7,7 @@ from django.dispatch import receiver
 from apps.orders.ledger.history import note
 from apps.orders.models import Order
 from apps.orders.models.statuses import EventKind
+from apps.orders.settlement.new_address import follow_student
 from apps.students.models import Student
 from apps.students.signals import email_changed, email_changing
 
@@ -19,12 +20,15 @@ def lock_orders(sender: Any, student_id: int, **kwargs: Any) -> None:
 
 @receiver(email_changed)
 def move_orders(sender: Any, student: Student, before: str, **kwargs: Any) -> None:
-    """Give the student's orders the new address, so that later mails about them arrive."""
+    """Give the student's orders the new address, so that later mails about them arrive.
+
+    Carts that anybody may have prepared expire instead.
+    """
     orders = Order.objects.select_for_update(no_key=True).filter(
         student=student, email__iexact=before
     )
     for order in orders.order_by("pk"):
-        order.email = student.email
-        order.save(update_fields=["email", "updated_at"])
+        if not follow_student(order, email=student.email, actor="equipo"):
+            continue
         reason = f"Correo cambiado: de {before} a {student.email}"
         note(order, kind=EventKind.EMAIL_CHANGED, actor="equipo", reason=reason)

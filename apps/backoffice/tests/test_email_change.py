@@ -20,13 +20,18 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.leads.models import LeadEntry
-from apps.orders.models import Order
+from apps.orders.by_staff.merge_students import merge_students
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, Payment
+from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
 from apps.students.confirmed import confirm_address
 from apps.students.devices import DEVICES, known_device
 from apps.students.models import SignIn, SignInLink, Student
 from apps.students.services import change_email, find_or_create_student
 from tests.helpers.admin import admin_url, forget_password
+from tests.helpers.factories import make_subject
+from tests.helpers.friend_codes import pay_order, place_order
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +100,39 @@ def test_waiting_mails_about_the_student_follow_the_new_address(carla, ana, work
     assert list(moved) == [("order_confirmation", "ana.gil@example.com")]
     work()
     assert Mail.objects.get(template="sign_in_link").status == "dropped"
+
+
+@pytest.mark.parametrize("way", ["change", "merge"])
+def test_who_prepared_a_cart_does_not_read_the_new_address(ana, way):
+    """A stranger saves carts in Ana's name and keeps their tokens; one has an open payment."""
+    subject = make_subject("Cálculo", "200.00")
+    carts = [place_order(subject, total=19000, email=ana.email).order for _ in range(2)]
+    Payment.objects.create(order=carts[1], reference="pi_open", amount=190, status="open")
+    Order.objects.filter(pk=carts[1].pk).update(saved_for_later=True)
+    paid = pay_order(place_order(subject, total=19000, email=ana.email))
+    new = "ana.gil@example.com"
+
+    if way == "change":
+        change_email(student_id=ana.pk, email=new)
+    else:
+        other = find_or_create_student(email=new, phone="+34600111111")
+        merge_students(merged_id=ana.pk, into_id=other.pk, actor="carla")
+
+    for order in carts:
+        answer = Client().get(f"/api/orders/recover?order={order.pk}&token={order.auth_token}")
+        assert new not in answer.text
+        order.refresh_from_db()
+        assert order.email == "ana@example.com"
+    assert [order.status for order in carts] == ["expired", "cart"]
+    assert not carts[1].saved_for_later, "the former address gets no reminder"
+    paid.refresh_from_db()
+    assert paid.email == new
+
+    payment = ConfirmedPayment("pi_open", 19000)
+    order = mark_paid(order_id=carts[1].pk, payment=payment, actor="Stripe")
+    assert (order.status, order.email, order.student.email) == ("paid", new, new)
+    assert "Cálculo" in order.flag, "bought twice, and nothing else"
+    assert Mail.objects.get(key=f"order-confirmation:{order.pk}").to == new
 
 
 def test_mail_whose_address_changes_while_it_is_rendered_is_sent_to_the_new_one(

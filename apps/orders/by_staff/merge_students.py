@@ -9,6 +9,7 @@ from apps.orders.ledger.history import note
 from apps.orders.models import Dispute, Gift, Order, PromoUse, ReferralReward, Refund
 from apps.orders.models.statuses import EventKind
 from apps.orders.rewards.service import cancel_reward
+from apps.orders.settlement.new_address import follow_student
 from apps.pricing.models import PromoCode
 from apps.students.models import ErasureRequest, Student
 from apps.students.services import merge_student_rows
@@ -93,9 +94,9 @@ def rewards_between(*, merged: Student, into: Student) -> list[ReferralReward]:
 
 def _move_order(order: Order, *, before: str, merged: Student, into: Student, actor: str) -> None:
     order.student = into
+    order.save(update_fields=["student", "updated_at"])
     if order.email.lower() == before:
-        order.email = into.email
-    order.save(update_fields=["student", "email", "updated_at"])
+        follow_student(order, email=into.email, actor=actor)
     reason = f"Era del alumno n.º {merged.pk}, que se ha unido con el n.º {into.pk}"
     note(order, kind=EventKind.STUDENTS_MERGED, actor=actor, reason=reason)
 

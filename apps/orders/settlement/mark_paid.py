@@ -25,6 +25,7 @@ from apps.orders.promo.uses import Standing
 from apps.orders.refunds.exchanges import carry_out, locked_exchange, problem_of
 from apps.orders.rewards import service as rewards
 from apps.orders.settlement.gift_delivery import open_access
+from apps.orders.settlement.new_address import address_at_payment
 
 
 @transaction.atomic
@@ -113,13 +114,14 @@ def _change_to_paid(order: Order, payment: ConfirmedPayment, row: Payment, *, ac
     if order.in_instalments:
         start_plan(order, payment)
     order.paid_at = row.succeeded_at
+    order.email = address_at_payment(order)
     change_status(
         order,
         Order.Status.PAYING if order.in_instalments else Order.Status.PAID,
         kind=EventKind.PAID,
         actor=actor,
         reason=f"Pago confirmado: {format_euros(payment.amount_cents)} ({payment.reference})",
-        also=("paid_at",),
+        also=("email", "paid_at"),
     )
     if is_late:
         reason = "Pago recibido después de caducar el pedido"
