@@ -52,8 +52,9 @@ def register() -> None:
         _university_confirm,
         origin=Origin.FORM,
     )
+    # Only addresses that were confirmed by a mailed link get it.
     register_mail(
-        "university_open", "{{ university }} ya está abierta", _university_open, origin=Origin.EVENT
+        "university_open", "{{ university }} ya está abierta", _university_open, origin=Origin.OWNER
     )
     register_mail("lead_answer", "{{ subject }}", _lead_answer, origin=Origin.STAFF)
     register_mail(

@@ -18,6 +18,7 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -68,7 +69,7 @@ def register() -> None:
         "renewal",
         "Tu acceso termina el {{ ends_on }}",
         _renewal,
-        origin=Origin.EVENT,
+        origin=lambda ids: origin_of_student(ids["student_id"]),
         student=lambda ids: int(ids["student_id"]),
     )
     register_mail(
@@ -115,7 +116,7 @@ def register() -> None:
         "referral_code",
         "Tu código para invitar a amigos",
         _friend_code,
-        origin=Origin.EVENT,
+        origin=lambda ids: origin_of_student(ids["student_id"]),
         student=lambda ids: int(ids["student_id"]),
     )
     register_mail(
@@ -135,6 +136,16 @@ def was_paid(order_id: int) -> bool:
 def origin_of_order(order_id: int) -> Origin:
     """PAYMENT if money was paid. A stranger can place a free order with any address."""
     return Origin.PAYMENT if was_paid(order_id) else Origin.EVENT
+
+
+def origin_of_student(student_id: int) -> Origin:
+    """PAYMENT if money was paid by the student, or for a gift to them.
+
+    What follows from a purchase must not be withheld because of carts in the student's name.
+    """
+    theirs = Q(student=student_id) | Q(gift__recipient=student_id)
+    paid = Order.objects.money_was_paid().filter(theirs)
+    return Origin.PAYMENT if paid.exists() else Origin.EVENT
 
 
 def order_confirmation_context(order: Order) -> dict[str, Any]:

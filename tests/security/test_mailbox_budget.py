@@ -17,6 +17,7 @@ from apps.core.mail.registry import registered_mails, render_mail, student_of
 from apps.core.mail.samples import STAFF, mail_preview
 from apps.core.models import Mail
 from apps.invoices.models import Invoice
+from apps.leads.announced.waiting import confirm, tell_of_opened
 from apps.leads.models import Lead, Quote, RequestedSubject, UniversityNotice, Withdrawal
 from apps.leads.services import receive_contact, request_free_subject
 from apps.orders.checkout.remind import queue_due_reminders
@@ -216,7 +217,7 @@ ORIGINS = {
     "payment_declined": Origin.EVENT,
     "process_silent": Origin.STAFF,
     "quote": Origin.FORM,
-    "referral_code": Origin.EVENT,
+    "referral_code": "of its student",
     "refund_made": Origin.PAYMENT,
     "refund_owner": Origin.STAFF,
     "sign_in_link": Origin.SIGN_IN_LINK,
@@ -224,10 +225,10 @@ ORIGINS = {
     "staff_invitation": Origin.STAFF,
     "staff_password_guessed": Origin.STAFF,
     "staff_password_link": Origin.STAFF_LINK,
-    "renewal": Origin.EVENT,
+    "renewal": "of its student",
     "subject_published": Origin.EVENT,
     "university_confirm": Origin.FORM,
-    "university_open": Origin.EVENT,
+    "university_open": Origin.OWNER,
     "transfer_details": Origin.FORM,
     "transfer_reminder": Origin.EVENT,
     "withdrawal_acknowledged": "of its order",
@@ -239,11 +240,49 @@ ORIGINS = {
 def test_each_mail_has_a_decided_origin():
     from apps.core.mail.registry import _templates
 
-    registered = {
-        name: mail.origin if isinstance(mail.origin, Origin) else "of its order"
-        for name, mail in _templates.items()
-    }
-    assert registered == ORIGINS
+    found_out = ("of its order", "of its student")
+    decided = {name: origin for name, origin in ORIGINS.items() if origin not in found_out}
+    registered = {name: mail.origin for name, mail in _templates.items()}
+    assert registered.keys() == ORIGINS.keys()
+    assert {name: one for name, one in registered.items() if isinstance(one, Origin)} == decided
+
+
+@pytest.mark.parametrize("got", ["paid", "given", "free"])
+def test_carts_in_a_students_name_keep_no_renewal_and_no_code_from_who_has_paid(settings, got):
+    """The budget is used up before the shop's own mails about a purchase are due."""
+    student = Student.objects.create(email="ana@example.com")
+    buyer = Student.objects.create(email="bruno@example.com") if got == "given" else student
+    order = Order.objects.create(
+        student=buyer, email=buyer.email, status="paid", total_amount=0 if got == "free" else 90
+    )
+    if got == "given":
+        Gift.objects.create(
+            order=order, recipient=student, recipient_email=student.email, deliver_on=today()
+        )
+    budget_is(settings, 1)
+    queue_to(student.email, Origin.EVENT)
+
+    contexts = {"renewal": {"ends_on": today().isoformat()}, "referral_code": {}}
+    for template, context in contexts.items():
+        with transaction.atomic():
+            mail = queue_mail(
+                key=template,
+                template=template,
+                to=student.email,
+                context={"student_id": student.pk, **context},
+            )
+        assert mail.status == ("withheld" if got == "free" else "queued")
+
+
+def test_confirmed_address_is_told_of_its_university_in_spite_of_strangers(settings):
+    make_one_of_everything()
+    notice = UniversityNotice.objects.get()
+    confirm(notice)
+    budget_is(settings, 1)
+    queue_to(notice.email, Origin.EVENT)
+
+    assert tell_of_opened() == 1
+    assert Mail.objects.get(template="university_open").status == "queued"
 
 
 # Each of these is for whoever has the address: a visitor who has sent a form, or the owner of an
