@@ -11,8 +11,10 @@ from django.utils import timezone
 
 from apps.catalogue.models import Subject
 from apps.core.identity import email_identity, phone_identity
+from apps.core.money import to_euros
 from apps.orders.ledger.locks import lock_buyer
 from apps.orders.models import Gift, Order, Payment, PromoUse
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID, PROMO_USE_HELD, UNPAID
 from apps.pricing import promo_checks
 from apps.pricing.models import PromoCode
@@ -136,9 +138,11 @@ def _buyer(promo: PromoCode, others: QuerySet[Order], *, email: str, phone: str)
     reserved = Q(
         Exists(uses.filter(status=PromoUse.Status.RESERVED)), email_identity=email_identity(email)
     )
+    # A stranger can place a free order with a buyer's phone, too: by phone alone, money counts.
+    bought = _by_mailbox(email) | Q(total_amount__gte=to_euros(CARD_MINIMUM_CENTS))
     counted = others.aggregate(
         uses=Count("pk", filter=used | reserved),
-        bought=Count("pk", filter=Q(status__in=EVER_PAID)),
+        bought=Count("pk", filter=bought & Q(status__in=EVER_PAID)),
     )
     owner: Student | None = promo.student
     return PromoBuyer(
@@ -161,14 +165,17 @@ def orders_of_person(
 
     Among them are a student's orders from before staff changed the student's address.
     """
-    same = Q(email_identity=email_identity(email))
-    student = Student.objects.with_email(email)
-    if student is not None:
-        same |= Q(student=student)
+    same = _by_mailbox(email)
     if phone:
         same |= Q(phone_identity=phone_identity(phone))
     orders = Order.objects.filter(same)
     return orders.exclude(pk=but_for.pk) if but_for is not None else orders
+
+
+def _by_mailbox(email: str) -> Q:
+    same = Q(email_identity=email_identity(email))
+    student = Student.objects.with_email(email)
+    return same if student is None else same | Q(student=student)
 
 
 def _is_person(student: Student, *, email: str, phone: str) -> bool:

@@ -210,10 +210,28 @@ PEOPLE = [
 @pytest.fixture
 def customer(api, friend_code, sandbox):
     """The subject that Bruno has bought."""
+    subject = make_subject(price="200.00")
+    placed = api.checkout(checkout_body(whole(subject), total="190.00"))
+    sandbox.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+    return subject
+
+
+def test_free_order_with_a_buyers_phone_does_not_end_their_friend_discount(
+    api, friend_code, sandbox
+):
+    """A stranger can place it with a code of 100 % and any phone."""
     make_promo("GRATIS100", value="100")
     subject = make_subject(price="200.00")
-    api.checkout(checkout_body(whole(subject), total="0", promo_code="GRATIS100"))
-    return subject
+    ghost = {"email": "ghost@example.com", "phone": BRUNO["phone"]}
+    body = checkout_body(whole(subject), total="0", promo_code="GRATIS100", **ghost)
+    assert Api().checkout(body)["completed"]
+
+    status, answer = checkout_of(api, subject, "ANA15")
+
+    assert (status, answer["total_amount"]) == (200, 175.0)
+    know_device(api.client, ghost["email"])
+    assert "primera compra" in refusal(api, code="ANA15", email=ghost["email"])
 
 
 @pytest.mark.parametrize("known_as", [None, "zoe@example.com"])
