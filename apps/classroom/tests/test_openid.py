@@ -14,8 +14,9 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 from joserfc import jwt
-from joserfc.jwk import KeySet
+from joserfc.jwk import ECKey, KeySet
 
+from apps.classroom.checks import configuration_problems
 from apps.classroom.models import Account, EntryCode
 from apps.classroom.one_sign_in import entry_codes
 from apps.classroom.one_sign_in.signing_key import public_keys
@@ -589,3 +590,35 @@ def test_blocked_student_with_an_open_browser_is_asked_to_sign_in_again(enrolled
         403,
         True,
     )
+
+
+# ------------------------------------------------------------------------ settings
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"CLASSROOM": "local"}, "necesita CLASSROOM=moodle y STUDENT_LOGIN=true"),
+        ({"STUDENT_LOGIN": False}, "necesita CLASSROOM=moodle y STUDENT_LOGIN=true"),
+        ({"OIDC_CLIENT_SECRET": "corto"}, "al menos 32 caracteres"),
+        ({"OIDC_KEY_FILE": ""}, "necesita OIDC_KEY_FILE"),
+        ({"OIDC_KEY_FILE": "/nothing.pem", "DEBUG": False}, "no se puede leer una clave"),
+        ({"OIDC_KEY_FILE": __file__}, "no se puede leer una clave"),
+    ],
+)
+def test_shop_does_not_start_with_half_of_the_settings(settings, changes, problem):
+    settings.ALLOW_LOCAL_SITE = True
+    settings.MOODLE_TOKEN = "x"
+    assert configuration_problems() == []
+    for name, value in changes.items():
+        setattr(settings, name, value)
+    [sentence] = configuration_problems()
+    assert problem in sentence
+
+
+def test_elliptic_key_is_refused(settings, tmp_path):
+    """Moodle and others read RS256 without being asked."""
+    file = tmp_path / "elliptic.pem"
+    file.write_bytes(ECKey.generate_key("P-256").as_pem(private=True))
+    settings.OIDC_KEY_FILE = str(file)
+    assert "clave RSA de al menos 2048 bits" in configuration_problems()[0]

@@ -10,7 +10,7 @@ from apps.core.web.response_headers import PERMISSIONS, is_public
 
 # Pages behind a sign-in embed nothing of other sites. Public pages embed Vimeo's player, and pages
 # that pay embed Stripe's card form: neither sends the headers that this policy requires.
-ISOLATED = ("/admin/", "/aula", "/login", "/mi-cuenta")
+ISOLATED = ("/admin/", "/aula", "/login", "/mi-cuenta", "/oidc/")
 
 # Their scripts, jQuery and Swagger UI, write HTML as text. So does Stripe's on pages that pay.
 WITH_LIBRARIES = ("/admin/", "/api/")
