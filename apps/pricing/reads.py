@@ -3,8 +3,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.conf import settings
+from django.db.models import F, Q
 from django.utils import timezone
 
+from apps.catalogue.place_limits import Place
 from apps.core.dates import today
 from apps.core.money import as_json, to_cents
 from apps.core.render_memory import in_piece_of_work, read_once, remembered
@@ -86,6 +88,17 @@ def current_terms() -> SaleTerms:
     return SaleTerms() if row is None else row.values()
 
 
+def percent_of_use(kind: str, value: Decimal, *, minimum_cart: Decimal) -> Decimal:
+    """The largest part of an order that a promo code takes off, in percent.
+
+    A fixed amount is compared with the least cart that it is valid for.
+    """
+    if kind == PromoCode.Kind.PERCENT:
+        return Decimal(value)
+    full = Decimal(100)
+    return min(full, Decimal(value) * 100 / minimum_cart) if minimum_cart else full
+
+
 def cents_of_use(kind: str, value: Decimal, *, minimum_cart: Decimal) -> int:
     """What one use of a promo code counts towards the limit of who offers it.
 
@@ -96,6 +109,32 @@ def cents_of_use(kind: str, value: Decimal, *, minimum_cart: Decimal) -> int:
         return to_cents(value)
     cart = max(current_terms().unit_base_price_cents, to_cents(minimum_cart))
     return int(cart * Decimal(value) / 100)
+
+
+def offers_at(place: Place, percent: int) -> set[object]:
+    """The campaigns and codes for a part of the catalogue that take more than this off there.
+
+    Those of later days, too, but none that have ended or are used up.
+    """
+    is_there = Q(universities=place.university) | Q(degrees=place.degree)
+    campaigns = Campaign.objects.filter(
+        is_there, active=True, percent__gt=percent, prices_include_it=False
+    ).exclude(last_on__lt=today())
+    if place.subject is not None:
+        is_there |= Q(subjects=place.subject)
+    codes = (
+        PromoCode.objects.filter(is_there, active=True)
+        .exclude(valid_until__lt=timezone.now())
+        .exclude(uses_taken__gte=F("max_uses"))
+    )
+    return {
+        *(("campaign", pk) for pk in campaigns.values_list("pk", flat=True)),
+        *(
+            ("code", pk)
+            for pk, kind, value, least in codes.values_list("pk", "kind", "value", "minimum_cart")
+            if percent_of_use(kind, value, minimum_cart=least) > percent
+        ),
+    }
 
 
 def terms_at(moment: datetime) -> SaleTerms:

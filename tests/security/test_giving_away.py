@@ -21,7 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.catalogue.exchange.writing import write_catalogue
-from apps.catalogue.models import PriceBatch
+from apps.catalogue.models import Degree, PriceBatch, University
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
@@ -296,6 +296,50 @@ def price_of_a_copy(client, clerk, too_much):
     return save_price(client, copy, "153,59" if too_much else "153,60")
 
 
+def move(client, row, field, parent):
+    page = admin_url(type(row), "change", row.pk)
+    client.post(page, {**form_of(client, page), field: parent.pk})
+    row.refresh_from_db()
+    return getattr(row, field) == parent
+
+
+def deep_campaign(too_much, **more):
+    """A campaign of Dirección that begins tomorrow."""
+    first = timezone.localdate() + timedelta(days=1)
+    return Campaign.objects.create(
+        name="Curso cero", percent=90 if too_much else 20, first_on=first, last_on=first, **more
+    )
+
+
+def subject_moved_to_a_campaign(client, clerk, too_much):
+    subject = make_subject()
+    other = Degree.objects.create(name="Curso cero", university=subject.degree.university)
+    deep_campaign(too_much).degrees.add(other)
+    return move(client, subject, "degree", other)
+
+
+def degree_moved_to_a_campaign(client, clerk, too_much):
+    other = University.objects.create(name="Otra", acronym="OTRA")
+    deep_campaign(too_much).universities.add(other)
+    return move(client, make_subject().degree, "university", other)
+
+
+def subject_moved_to_a_code(client, clerk, too_much):
+    subject = make_subject()
+    other = Degree.objects.create(name="Curso cero", university=subject.degree.university)
+    code = make_promo("CERO", kind="FIJO", value="20", minimum_cart=80 if too_much else 100)
+    code.degrees.add(other)
+    return move(client, subject, "degree", other)
+
+
+def lesson_moved_to_a_code(client, clerk, too_much):
+    lesson, other = make_subject(lessons=3).lessons.last(), make_subject("Gratis", lessons=1)
+    make_promo("GRATIS", value="100").subjects.add(other)
+    if not too_much:
+        PromoCode.objects.update(max_uses=1, uses_taken=1)
+    return move(client, lesson, "subject", other)
+
+
 def prices_at_once(client, clerk, too_much):
     subject = make_subject()
     batch = PriceBatch.objects.create(created_by=clerk, subject_ids=[subject.pk])
@@ -502,7 +546,9 @@ WAYS = [
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,
     price_of_a_subject, price_of_a_lesson,
-    price_in_the_rows_of_a_subject, price_in_small_steps, price_of_a_copy, prices_at_once,
+    subject_moved_to_a_campaign, degree_moved_to_a_campaign, subject_moved_to_a_code,
+    lesson_moved_to_a_code, price_in_the_rows_of_a_subject, price_in_small_steps,
+    price_of_a_copy, prices_at_once,
     prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
     extended_again, many_extensions, gift_of_a_course_that_was_used, duplicate_transfer,

@@ -1,4 +1,4 @@
-"""Forms of subjects and lessons that ask before a surprising price is stored."""
+"""Forms of the catalogue that refuse or ask before prices fall or surprise."""
 
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 
-from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.models import Degree, Lesson, Subject, University
+from apps.catalogue.place_limits import Place, check_moved
 from apps.catalogue.price_limits import check_lowered
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
@@ -17,7 +18,9 @@ from apps.core.staff.limits import OverLimit
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[Recorded]
+    _AnyForm = forms.ModelForm[Any]
 else:
+    _AnyForm = forms.ModelForm
     _ModelForm = forms.ModelForm
 
 # The name of the checkbox in the question. It names the row's form and the price.
@@ -74,10 +77,48 @@ class PriceForm(_ModelForm):
         )
 
 
-class SubjectForm(PriceForm):
+class PlaceForm(_AnyForm):
+    """Refuses to move a row to where an offer above its user's limit counts."""
+
+    parent: str
+
+    def place(self, parent: Any) -> Place:
+        """The place of the form's row under this parent."""
+        raise NotImplementedError
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean()
+        after = self.cleaned_data.get(self.parent)
+        if after is not None and self.instance.pk:
+            # Until the form is valid, the instance has its stored values.
+            before = getattr(self.instance, self.parent)
+            try:
+                check_moved(price_setter(), self.place(before), self.place(after))
+            except OverLimit as refusal:
+                self.add_error(self.parent, refusal.message)
+        return data
+
+
+class DegreeForm(PlaceForm):
+    parent = "university"
+
+    class Meta:
+        model = Degree
+        fields = "__all__"
+
+    def place(self, parent: University) -> Place:
+        return Place(parent.pk, self.instance.pk)
+
+
+class SubjectForm(PlaceForm, PriceForm):
+    parent = "degree"
+
     class Meta:
         model = Subject
         fields = "__all__"
+
+    def place(self, parent: Degree) -> Place:
+        return Place(parent.university_id, parent.pk, self.instance.pk)
 
     def clean_videos_count(self) -> int:
         return self.cleaned_data["videos_count"] or 0
@@ -86,7 +127,12 @@ class SubjectForm(PriceForm):
         return self.cleaned_data["hours"] or 0
 
 
-class LessonForm(PriceForm):
+class LessonForm(PlaceForm, PriceForm):
+    parent = "subject"
+
     class Meta:
         model = Lesson
         fields = "__all__"
+
+    def place(self, parent: Subject) -> Place:
+        return Place(parent.degree.university_id, parent.degree_id, parent.pk)

@@ -2,6 +2,7 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
+from apps.catalogue.admin.price_forms import DegreeForm
 from apps.catalogue.models import Degree, University
 from apps.core.staff.admin_base import NOTHING, RowsInline, list_link
 from apps.core.staff.picture_input import picture_column
@@ -51,6 +52,7 @@ class UniversityAdmin(CatalogueAdmin):
 
 @admin.register(Degree)
 class DegreeAdmin(CatalogueAdmin):
+    form = DegreeForm
     list_display = ("name", "acronym", "university", "subjects_count", "students_count", "sample")
     list_select_related = ("university",)
     list_filter = ("university",)

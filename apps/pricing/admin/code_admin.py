@@ -20,7 +20,7 @@ from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.reads import cents_of_use, current_terms
+from apps.pricing.reads import cents_of_use, current_terms, percent_of_use
 
 
 def worth(promo: PromoCode) -> str:
@@ -55,17 +55,11 @@ class PromoCodeForm(forms.ModelForm[PromoCode]):
 
 
 def offered_percent(data: Mapping[str, Any]) -> Decimal | None:
-    """The largest part of an order that a code of this form takes off, in percent.
-
-    A fixed amount is compared with the least cart that it is valid for. None while the form has
-    errors in these fields.
-    """
+    """What a code of this form takes off, in percent; None while these fields have errors."""
     kind, value, least = data.get("kind"), data.get("value"), data.get("minimum_cart")
     if not kind or value is None or least is None:
         return None
-    if kind == PromoCode.Kind.PERCENT:
-        return Decimal(value)
-    return min(Decimal(100), Decimal(value) * 100 / least) if least else Decimal(100)
+    return percent_of_use(kind, value, minimum_cart=least)
 
 
 def offered_cents(data: Mapping[str, Any]) -> int | None:
