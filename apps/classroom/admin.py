@@ -290,8 +290,12 @@ class SemesterAdmin(AcademyModelAdmin):
         """Only superusers move an end: what is bought meanwhile may stay open for a year more."""
         return () if obj is None or request.user.is_superuser else ("last_month", "last_day")
 
-    def has_delete_permission(self, request: HttpRequest, obj: Semester | None = None) -> bool:
-        return request.user.is_superuser and super().has_delete_permission(request, obj)
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        *found, protected = super().get_deleted_objects(objs, request)
+        if not request.user.is_superuser:
+            reason = "Lo que se compre sin él se abre por más tiempo: solo puede un superusuario."
+            protected = [*protected, reason]
+        return *found, protected
 
 
 class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
