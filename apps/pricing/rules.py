@@ -35,6 +35,7 @@ MONTHS = (
 )  # fmt: skip
 PROMO_NAME = "Código promocional"
 QUOTE_NAME = "Precio de tu presupuesto"
+AGREED_NAME = "Precio acordado"
 CREDIT_NAME = "Ya pagado por tus lecciones"
 
 
@@ -253,6 +254,7 @@ def quote_cart(
     campaigns: Campaigns = (),
     promo: PromoTerms | None = None,
     binding_cents: int | None = None,
+    binding_name: str = QUOTE_NAME,
 ) -> CartQuote:
     """Return the price of a cart.
 
@@ -262,7 +264,8 @@ def quote_cart(
     item has the one campaign that counts for its degree.
 
     `binding_cents` is the price of a quote that binds for this cart; the caller has checked that
-    with `quote_mismatch`. Its one discount replaces all others, the promo code's included. Raises
+    with `quote_mismatch`. Staff may have agreed it instead: `binding_name`.
+    Its one discount replaces all others, the promo code's included. Raises
     ValueError if it is above the sum of the prices.
 
     Last, and from a quote's price, too, comes off what was paid for lessons (`Item.paid_cents`).
@@ -274,7 +277,7 @@ def quote_cart(
     subtotal_cents = sum(line.price_cents for line in lines)
     promo_cents = 0
     if binding_cents is not None:
-        _take_binding_quote(remainder, subtotal_cents, binding_cents)
+        _take_binding_price(remainder, subtotal_cents, binding_cents, binding_name)
     else:
         complete_subjects = sum(item.complete for item in items)
         for campaign in in_cart:
@@ -296,10 +299,12 @@ def quote_cart(
     )
 
 
-def _take_binding_quote(remainder: _Remainder, subtotal_cents: int, binding_cents: int) -> None:
+def _take_binding_price(
+    remainder: _Remainder, subtotal_cents: int, binding_cents: int, name: str
+) -> None:
     if not 0 <= binding_cents <= subtotal_cents:
         raise ValueError(f"{binding_cents} can't bind for prices of {subtotal_cents}")
-    remainder.take(DiscountKind.QUOTE, QUOTE_NAME, remainder.cents - binding_cents)
+    remainder.take(DiscountKind.QUOTE, name, remainder.cents - binding_cents)
 
 
 def _with_credits(

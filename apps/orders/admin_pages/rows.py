@@ -32,7 +32,7 @@ from apps.orders.models import (
     StaffOrder,
 )
 from apps.orders.models.statuses import INSTALMENT_SETTLED, InstalmentStatus, PaymentStatus
-from apps.pricing.rules import QUOTE_NAME
+from apps.pricing.rules import AGREED_NAME
 
 INSTALMENT_TONES = {
     InstalmentStatus.DUE: Tone.WAIT,
@@ -94,11 +94,11 @@ class DiscountRows(ReadOnlyRowsInline):
     @admin.display(description="descuento")
     def what(self, discount: OrderDiscount) -> str:
         """Its name. The price that staff agreed has a name for staff, and not for the buyer."""
-        if discount.name != QUOTE_NAME:
-            return discount.name
         by_staff: StaffOrder | None = getattr(discount.order, "by_staff", None)
-        if by_staff is None:
-            return "Precio del presupuesto"
+        if discount.name != AGREED_NAME or by_staff is None:
+            return discount.name
+        if by_staff.renewal:
+            return "Precio de la renovación, y los descuentos de ese día"
         if by_staff.exchanged_line_id is not None:
             return "Lo ya pagado por lo que se cambia, y los descuentos de ese día"
         return "Descuento del equipo, y los descuentos de ese día"

@@ -31,6 +31,8 @@ from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
 from apps.pricing.reads import campaigns_today, current_terms, terms_at
 from apps.pricing.rules import (
+    AGREED_NAME,
+    QUOTE_NAME,
     Campaigns,
     CartQuote,
     Discount,
@@ -328,6 +330,7 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         campaigns=facts.campaigns,
         promo=code.promo.terms() if code is not None else None,
         binding_cents=binding.price_cents,
+        binding_name=AGREED_NAME if binding.is_agreed else QUOTE_NAME,
     )
     terms = _terms_of_instalments(facts, binding)
     offer = Offer(

@@ -20,7 +20,7 @@ from apps.orders.models.statuses import EventKind, PaymentKind, RefundStatus
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.effects import RefundRequest, apply_refund_effects, ends_order
 from apps.orders.refunds.request import RefundRefused, split_over_payments
-from apps.pricing.rules import QUOTE_NAME
+from apps.pricing.rules import AGREED_NAME
 
 # Until then a course may be the wrong one. Later it has been used.
 FREE_FOR = timedelta(days=14)
@@ -134,7 +134,7 @@ def _pay_with_credit(exchange: StaffOrder, order: Order, credit: int) -> None:
     if not order.payments.filter(reference=reference).exists():
         payment = ConfirmedPayment(reference, credit, kind=PaymentKind.CREDIT)
         record_payment(order, None, payment, flag_reason="")
-    discount = OrderDiscount.objects.get(order=order, name=QUOTE_NAME)
+    discount = OrderDiscount.objects.get(order=order, name=AGREED_NAME)
     discount.amount -= exchange.credit
     if discount.amount:
         discount.save(update_fields=["amount"])

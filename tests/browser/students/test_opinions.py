@@ -52,7 +52,7 @@ def test_opinion_is_asked_given_moderated_and_shown_as_verified(phone, new_visit
     row.get_by_role("checkbox").check()
     staff.locator("select[name=action]").select_option("Publicar")
     staff.locator("button[name=index]").click()
-    expect(staff.get_by_text("Opiniones cambiadas: 1.")).to_be_visible()
+    expect(staff.get_by_text("Opiniones publicadas: 1.")).to_be_visible()
     assert Opinion.objects.get(subject=subject).status == Opinion.Status.PUBLISHED
 
     def shows_the_opinion(path: str) -> bool:
