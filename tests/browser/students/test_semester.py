@@ -1,0 +1,94 @@
+"""A student's semester: lessons, the rest of the subject, progress, renewal, and withdrawal."""
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from apps.classroom.models import Enrolment, Progress
+from apps.core.dates import today
+from apps.core.models import SiteSettings
+from apps.leads.models import Withdrawal
+from apps.orders.jobs import offer_renewals
+from apps.orders.renewals.renewals import FROM_BEFORE
+from apps.pricing.models import Terms
+from tests.browser.records import eventually, mail_with, orders_of, pay_elsewhere, text_of
+from tests.browser.visitor import expect_to_fit, nbsp, sign_in_staff
+from tests.helpers.factories import single
+
+
+@pytest.fixture
+def generous_terms(stack):
+    terms = Terms.objects.create(changed_by="prueba", renewal_percent=50, lesson_credit=True)
+    SiteSettings.objects.update(classroom_progress=True)
+    yield
+    SiteSettings.objects.update(classroom_progress=False)
+    terms.delete()
+
+
+@pytest.mark.usefixtures("money_adds_up", "generous_terms")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, width):
+    law = shelf.put("Derecho", "200.00", lessons=3)
+    student = new_visitor(viewport={"width": width, "height": 850}, reduced_motion="reduce")
+    page, email = student.page, student.email
+    pay_elsewhere(email, single(*law.lessons.all()[:2]), total="95.00")
+    of_student = Enrolment.objects.filter(student__email=email)
+    person = eventually(of_student.first).student
+
+    # The rest of the subject: 190 € less the 95 € that two lessons cost.
+    student.sign_in(person, stack.url)
+    student.open_catalogue(shelf.degree).fill_cart([law]).open_dialog()
+    student.expect_step_2()
+    expect(student.dialog.get_by_text("Ya pagado por tus lecciones")).to_be_visible()
+    expect_to_fit(page)
+    student.assert_accessible()
+    student.buy("95,00 €").expect_success()
+    assert [order.total_cents for order in orders_of(email)] == [95_00, 95_00]
+
+    # The account: progress as the classroom reports it, and the end in two weeks.
+    eventually(of_student.filter(lesson=None).first)
+    of_student.update(ends_on=today() + FROM_BEFORE)
+    Progress.objects.create(
+        student=person, subject=law, done=3, total=5, last_access_at=timezone.now(),
+        measured_at=timezone.now(),
+    )  # fmt: skip
+    student.sign_in(person, hosted_shop)
+    page.goto(f"{hosted_shop}/mi-cuenta")
+    expect(page.get_by_role("progressbar", name=law.name)).to_have_attribute("value", "3")
+    expect(page.get_by_role("link", name="Renovar")).to_be_visible()
+    expect_to_fit(page)
+    student.assert_accessible()
+
+    # The mail two weeks before the end, and its link on the same phone.
+    offer_renewals()
+    text = text_of(mail_with("Tu acceso termina", email))
+    link = urlsplit(re.search(r"http\S+/renovar\S+", text)[0])
+    page.goto(f"{stack.url}{link.path}?{link.query}")
+    page.get_by_role("button", name=re.compile(nbsp("Renovar por 95,00 €"))).click()
+    student.tick_boxes().press(student.pay_button("95,00 €"))
+    # Nobody has accepted the terms for this order yet.
+    student.watch.expect("400.*process-checkout")
+    student.tick(student.terms)
+    student.tick(student.privacy)
+    student.press(page.get_by_role("button", name="Continuar"))
+    student.open_card_form("95,00 €").type_card()
+    student.press(student.pay_button("95,00 €"))
+    page.wait_for_url(f"{stack.url}/")
+
+    # The withdrawal from the whole subject, within its term, has the proof of use.
+    whole = orders_of(email)[1]
+    page.goto(f"{hosted_shop}/mi-cuenta")
+    order = page.get_by_role("article").filter(has_text=f"Pedido n.º {whole.pk}")
+    order.get_by_role("link", name="Desistir de la compra").click()
+    page.get_by_role("button", name="Desistir del contrato aquí").click()
+    page.get_by_label("Nombre y apellidos").fill("Ana Gil")
+    page.get_by_label("Email").fill(email)
+    page.get_by_role("button", name="Desistir del contrato aquí").click()
+    page.get_by_role("button", name="Confirmar desistimiento").click()
+    expect(page.get_by_role("heading", name="Hemos recibido tu desistimiento")).to_be_visible()
+    case = Withdrawal.objects.get(order=whole)
+    sign_in_staff(visitor.page, path=f"/admin/leads/withdrawal/{case.pk}/change/")
+    expect(visitor.page.get_by_text("3 de 5")).to_be_visible()
