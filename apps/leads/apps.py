@@ -13,7 +13,7 @@ class LeadsConfig(AppConfig):
         from apps.leads.quote_lookup import find_quote
         from apps.leads.withdrawal import mails as withdrawal_mails
         from apps.leads.withdrawal import receivers as withdrawal_receivers
-        from apps.leads.withdrawal.open_cases import withdrawals_of
+        from apps.leads.withdrawal.open_withdrawals import withdrawals_of
         from apps.orders.offer.binding_quotes import look_up_quotes_with
         from apps.orders.refunds.open_cases import look_up_cases_with
 
