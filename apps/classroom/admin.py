@@ -126,6 +126,7 @@ class DegreeOfUniversityFilter(admin.SimpleListFilter):
 
 @admin.register(Enrolment)
 class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
+    logs_reading = True
     list_display = (
         "student",
         "subject",

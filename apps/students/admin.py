@@ -191,6 +191,7 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
 
 @admin.register(Consent)
 class ConsentAdmin(OrderNumberSearch, ReadOnlyAdmin):
+    logs_reading = True
     list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "order_id")
     list_select_related = ("student", "legal_text")
     list_filter = ("kind", "legal_text", range_filter("accepted_at", "aceptado"))
@@ -202,6 +203,7 @@ class ConsentAdmin(OrderNumberSearch, ReadOnlyAdmin):
 class SignInAdmin(ReadOnlyAdmin):
     """Open and ended sign-ins. A student has at most two open ones."""
 
+    logs_reading = True
     list_display = ("student", moment("started_at", "desde"), moment("ended_at", "hasta"))
     list_select_related = ("student",)
     list_filter = (range_filter("started_at", "empezado"),)

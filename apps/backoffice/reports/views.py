@@ -22,6 +22,7 @@ from apps.backoffice.reports.movements import Sheet, is_too_long, sheets_of
 from apps.backoffice.reports.trends import carts_chart, takings_charts
 from apps.core.dates import today
 from apps.core.errors import AcademyError
+from apps.core.models import StaffAction
 from apps.core.money import format_euros, grouped, to_cents
 from apps.core.period import Period, asked_period, period_of, this_month
 from apps.core.replica import from_replica
@@ -200,7 +201,8 @@ def _export(request: HttpRequest, download: Download, period: Period, ending: st
     if content is None:
         messages.error(request, TOO_LONG)
         return redirect(f"{reverse('admin:reports')}?periodo={period}")
-    log_rows(request, BalanceEntry, [], f"{download.what} de {period} exportados ({ending})")
+    what = f"{download.what} de {period} exportados ({ending})"
+    log_rows(request, BalanceEntry, [], what, kind=StaffAction.Kind.EXPORTED)
     return HttpResponse(
         content,
         content_type=CONTENT_TYPES[ending],

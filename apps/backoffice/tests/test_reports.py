@@ -20,7 +20,7 @@ from apps.backoffice.today.stored_takings import takings_by_day
 from apps.classroom.models import Progress
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.dates import today
-from apps.core.models import SiteSettings
+from apps.core.models import SiteSettings, StaffAction
 from apps.core.period import period_of, this_month
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Dispute, Order, Payment, Refund
@@ -437,6 +437,7 @@ def test_the_exports_are_logged_and_safe_for_spreadsheets(owner):
         "Movimientos de 2026-10 exportados (csv): ",
         "Movimientos de 2026-10 exportados (xlsx): ",
     ]
+    assert {entry.kind for entry in StaffAction.objects.all()} == {"exported"}
 
 
 def test_an_export_asks_for_the_password_again_after_15_minutes(owner):

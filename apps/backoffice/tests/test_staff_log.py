@@ -12,14 +12,15 @@ from django.utils import timezone
 
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, Subject, University
+from apps.classroom.models import Enrolment
 from apps.core.models import DeletedRow, Mail, StaffAction
 from apps.core.privacy import erase_all, preview_erasure, purge_all
 from apps.invoices.models import Invoice
-from apps.leads.models import Lead, Withdrawal
-from apps.orders.models import Order
+from apps.leads.models import Lead, Quote, Withdrawal
+from apps.orders.models import Order, ReferralReward
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
-from apps.students.models import Student
+from apps.students.models import Consent, SignIn, Student
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -143,6 +144,27 @@ def test_action_that_was_named_twice_is_logged(client):
     subject.refresh_from_db()
     assert not subject.active
     assert StaffAction.objects.filter(about="catalogue.subject", kind="action").count() == 1
+
+
+def test_pages_beside_a_form_and_histories_log_their_reading_too(client):
+    client.force_login(User.objects.create_superuser("olga", password="x"))
+    make_one_of_everything()
+    order, lead, student = Order.objects.first(), Lead.objects.first(), Student.objects.first()
+    pages = [
+        (order, reverse("admin:refund_order", args=[order.pk])),
+        (order, reverse("admin:exchange_line", args=[order.pk])),
+        (order, reverse("admin:orders_order_transferencia", args=[order.pk])),
+        (lead, f"{admin_url(Lead, 'changelist')}{lead.pk}/presupuesto/"),
+        (lead, f"{admin_url(Lead, 'changelist')}{lead.pk}/codigo/"),
+        (student, admin_url(Student, "history", student.pk)),
+    ]
+    rows = [model.objects.first() for model in (Quote, Consent, SignIn, Enrolment, ReferralReward)]
+    pages += [(row, admin_url(type(row), "change", row.pk)) for row in rows]
+    for row, page in pages:
+        StaffAction.objects.all().delete()
+        assert client.get(page).status_code == 200, page
+        read = StaffAction.objects.filter(kind="read", about=row._meta.label_lower)
+        assert [one.object_id for one in read] == [str(row.pk)], page
 
 
 @pytest.mark.usefixtures("carla")

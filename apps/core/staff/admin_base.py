@@ -166,6 +166,16 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
             log_reading(request, obj)
         return super().render_change_form(request, context, add, change, form_url, obj)
 
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the row's changes, with old and new values of its personal data."""
+        page = super().history_view(request, object_id, extra_context)
+        row = self.get_object(request, object_id) if self.logs_reading else None
+        if row is not None:
+            log_reading(request, row)
+        return page
+
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> Any:

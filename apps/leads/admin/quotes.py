@@ -47,6 +47,7 @@ RealCodeFilter = choice_filter(
 class QuoteAdmin(ReadOnlyAdmin):
     """Quotes, read-only. Staff work on the lead of a quote."""
 
+    logs_reading = True
     list_display = (
         "number",
         "email",

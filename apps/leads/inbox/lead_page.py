@@ -172,6 +172,7 @@ class LeadPage:
     def _form_page(
         self, request: HttpRequest, lead: Lead, form: forms.Form, *, title: str, label: str
     ) -> HttpResponse:
+        log_reading(request, lead)
         context = {
             **self._admin.admin_site.each_context(request),
             "title": title,

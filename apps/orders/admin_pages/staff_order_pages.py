@@ -25,7 +25,7 @@ from apps.core.dates import today
 from apps.core.errors import AcademyError
 from apps.core.input_fields import EmailFormField, RowsField
 from apps.core.money import format_euros, to_cents, to_euros
-from apps.core.staff.admin_log import log_action
+from apps.core.staff.admin_log import log_action, log_reading
 from apps.core.staff.fresh_password import (
     PasswordConfirmation,
     RepeatedAct,
@@ -303,6 +303,7 @@ def transfer(request: HttpRequest, order_id: int) -> HttpResponse:
 @password_required_for(RepeatedAct.TRANSFER)
 def _transfer(request: HttpRequest, order_id: int) -> HttpResponse:
     order = get_object_or_404(Order, pk=order_id)
+    log_reading(request, order)
     missing = missing_cents(order)
     first = {"received_on": today(), "amount": to_euros(missing)}
     form = TransferForm(request.POST) if request.method == "POST" else TransferForm(initial=first)

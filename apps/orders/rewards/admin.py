@@ -36,6 +36,7 @@ HEADINGS = (
 
 
 class ReferralRewardAdmin(ReadOnlyAdmin):
+    logs_reading = True
     list_display = (
         "number",
         "student",

@@ -21,7 +21,7 @@ from apps.catalogue.models import Lesson, Subject
 from apps.core.errors import AcademyError
 from apps.core.input_fields import EurosField, RowField
 from apps.core.money import format_euros, to_cents
-from apps.core.staff.admin_log import log_action
+from apps.core.staff.admin_log import log_action, log_reading
 from apps.core.staff.fresh_password import RepeatedAct, password_required_for
 from apps.core.staff.limits import OverLimit, check_discount
 from apps.orders.by_staff.exchange import (
@@ -133,6 +133,7 @@ def exchange_page(request: HttpRequest, order_id: int, *, context: dict[str, Any
 @password_required_for(RepeatedAct.REFUND)
 def _exchange(request: HttpRequest, order_id: int, context: dict[str, Any]) -> HttpResponse:
     order = get_object_or_404(Order, pk=order_id)
+    log_reading(request, order)
     made = _made_before(request)
     if made is not None:
         return _done(request, made)

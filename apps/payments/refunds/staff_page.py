@@ -17,7 +17,7 @@ from django.utils.text import capfirst
 from apps.core.errors import AcademyError
 from apps.core.input_fields import EurosField, RowsField
 from apps.core.money import format_euros, to_cents, to_euros
-from apps.core.staff.admin_log import log_action
+from apps.core.staff.admin_log import log_action, log_reading
 from apps.core.staff.fresh_password import RepeatedAct, password_required_for
 from apps.orders.ledger.lines import OrderMoney, order_money
 from apps.orders.ledger.plan_end import takes_instalments
@@ -126,6 +126,7 @@ def refund_page(request: HttpRequest, order_id: int, *, context: dict[str, Any])
 @password_required_for(RepeatedAct.REFUND)
 def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> HttpResponse:
     order = get_object_or_404(Order, pk=order_id)
+    log_reading(request, order)
     most = refundable_cents(order)
     money = order_money(order)
     context = {
