@@ -40,7 +40,7 @@ from apps.orders.offer.cart import CartLine, CheckoutItem
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.request import request_refund
 from apps.orders.settlement.mark_paid import mark_paid
-from apps.pricing.models import Campaign, PromoCode, Terms
+from apps.pricing.models import Campaign, PromoBatch, PromoCode, Terms
 from apps.pricing.payment_type import PaymentType
 from apps.students.services import find_or_create_student
 from tests.helpers.admin import admin_url, forget_password
@@ -577,6 +577,14 @@ def test_change_of_the_terms_of_sale_asks_for_the_password(client, clerk):
     forget_password(client)
     assert "clave" in client.post(page, form)["Location"]
     assert not Terms.objects.exists()
+
+
+@pytest.mark.parametrize("model", [PromoCode, PromoBatch, Campaign])
+def test_offer_to_everybody_asks_for_the_password(client, clerk, model):
+    """A stolen session makes no code, though an order of the same discount would need less."""
+    forget_password(client)
+    assert "clave" in client.post(admin_url(model, "add"), code_form(max_uses="1"))["Location"]
+    assert not model.objects.exists()
 
 
 @pytest.mark.parametrize("total_cents", [152_40, 137_40])

@@ -22,7 +22,7 @@ from apps.core.database import in_transaction
 from apps.core.input_fields import EurosField, RowsField
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, links, list_link, moment, money
 from apps.core.staff.admin_log import log_rows
-from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import AsksPasswordToChange, fresh_password_required
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.pricing.admin.code_admin import cart_link, offered_cents, offered_percent, worth
@@ -132,7 +132,7 @@ class _NewBatchForm(forms.ModelForm[PromoBatch]):
 
 
 @admin.register(PromoBatch)
-class PromoBatchAdmin(OffersWithinLimits, AcademyModelAdmin):
+class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmin):
     offered_percent = staticmethod(offered_percent)
 
     @staticmethod

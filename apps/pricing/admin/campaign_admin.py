@@ -13,13 +13,14 @@ from apps.catalogue.price_history import proven_list_price_counts
 from apps.core.dates import today
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.fresh_password import AsksPasswordToChange
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.pricing.campaign_preview import preview_campaign, shown_change
 from apps.pricing.models import Campaign
 
 
 @admin.register(Campaign)
-class CampaignAdmin(OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
+class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     list_display = (
         "name", "percent", "dates", "audience", "active", "calculator", "cart", "banner",
         "runs_now",

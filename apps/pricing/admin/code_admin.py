@@ -17,6 +17,7 @@ from apps.core.mail.registry import absolute_url
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, money
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.fresh_password import AsksPasswordToChange
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
@@ -120,7 +121,7 @@ def _may_see_owner(request: HttpRequest) -> bool:
 
 
 @admin.register(PromoCode)
-class PromoCodeAdmin(OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
+class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     form = PromoCodeForm
     offered_percent = staticmethod(offered_percent)
     offered_cents = staticmethod(offered_cents)
