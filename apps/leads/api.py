@@ -1,7 +1,5 @@
 """The API of the forms, and of a quote's link."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -21,7 +19,7 @@ from apps.core.errors import Invalid, NotFound, StorageFull, TooLarge
 from apps.core.money import as_json, to_cents
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE
-from apps.core.web.throttle import Limit, client_networks
+from apps.core.web.throttle import Limit, counted_once_done, widest_network
 from apps.leads import attachments
 from apps.leads import serializers as shapes
 from apps.leads.models import Quote
@@ -67,26 +65,6 @@ def source_page(request: Request) -> str:
     return "" if page.kwargs or not page.url_name else referrer.path[:200]
 
 
-@contextmanager
-def _counted_once_stored(request: Request) -> Iterator[None]:
-    """Raise TooManyRequests if this hour's forms are used up. A refused form is not counted.
-
-    Counted before the form is stored, so that simultaneous requests do not exceed the limit.
-    """
-    *_, widest_network = client_networks(request)
-    uses = ((FORMS_OF_NETWORK, widest_network), (ALL_FORMS, "all"))
-    counted: list[tuple[Limit, str]] = []
-    try:
-        for limit, key in uses:
-            limit.count_key(key)
-            counted.append((limit, key))
-        yield
-    except Exception:
-        for limit, key in counted:
-            limit.take_back(key)
-        raise
-
-
 class FormView(PublicAPIView):
     """Parses and stores a form. With a filled honeypot it answers 200 and stores nothing."""
 
@@ -98,7 +76,8 @@ class FormView(PublicAPIView):
             return Response({"success": True})
         form = self.form(data=request.data)
         form.is_valid(raise_exception=True)
-        with _counted_once_stored(request):
+        of_network = (FORMS_OF_NETWORK, widest_network(request))
+        with counted_once_done(of_network, (ALL_FORMS, "all")):
             answer = self.store(form, page=source_page(request))
         return Response({"success": True, **answer})
 

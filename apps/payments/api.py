@@ -13,9 +13,10 @@ from rest_framework.response import Response
 from apps.classroom.provisioning import AccessNotReady, account_status, resend_access_mail
 from apps.core.errors import AcademyError, Forbidden
 from apps.core.input_fields import EmailField
+from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE
-from apps.core.web.throttle import Limit, client_networks
+from apps.core.web.throttle import Limit, client_networks, counted_once_done, widest_network
 from apps.orders.checkout.by_transfer import TransferUnavailable
 from apps.orders.errors import (
     AlreadyBought,
@@ -131,9 +132,14 @@ class ProcessCheckout(PublicAPIView):
             signed_in_as=student.pk if student else None,
             buyer_is_known=is_known_buyer(request, form.validated_data["email"]),
         )
-        return Response(
-            start(checkout, networks=client_networks(request)).as_json, headers=NO_STORE
+        # A buyer whose address is known to be theirs can only write to their own mailbox.
+        mails_stranger = not checkout.buyer_is_known and (
+            checkout.save_for_later or checkout.by_transfer
         )
+        of_network = (FORM_MAILS_OF_NETWORK, widest_network(request))
+        with counted_once_done(*[of_network] if mails_stranger else []):
+            started = start(checkout, networks=client_networks(request))
+        return Response(started.as_json, headers=NO_STORE)
 
 
 class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):

@@ -5,7 +5,8 @@ See docs/rules.md, "Rate limits".
 
 import hashlib
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -57,6 +58,14 @@ def client_networks(request: HttpRequest | Request) -> dict[str, int]:
         str(ipaddress.IPv6Network((address.packed, bits), strict=False)): share
         for bits, share in IPV6_NETWORKS.items()
     }
+
+
+def widest_network(request: HttpRequest | Request) -> str:
+    """The widest network of the visitor's address: an IPv4 address, or the /48 of an IPv6 address.
+
+    A /48 has 65,536 of the /64 that count as one visitor.
+    """
+    return next(reversed(client_networks(request)))
 
 
 def client_address(request: HttpRequest | Request) -> str:
@@ -199,6 +208,25 @@ class Limit:
 
     def _window_end(self) -> int:
         return (self._window() + 1) * self.seconds
+
+
+@contextmanager
+def counted_once_done(*uses: tuple[Limit, str]) -> Iterator[None]:
+    """Count each key of a limit, and take the uses back if the block raises an error.
+
+    Counted before the block, so that simultaneous requests do not exceed a limit. Raises
+    TooManyRequests above one; then nothing is counted.
+    """
+    counted: list[tuple[Limit, str]] = []
+    try:
+        for limit, key in uses:
+            limit.count_key(key)
+            counted.append((limit, key))
+        yield
+    except Exception:
+        for limit, key in counted:
+            limit.take_back(key)
+        raise
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,15 @@ from django.views.decorators.http import require_http_methods
 from apps.classroom.forms import NewLinkForm
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
+from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.web.response_headers import private_form_page, private_page
-from apps.core.web.throttle import Limit
+from apps.core.web.throttle import Limit, counted_once_done, widest_network
 from apps.core.web.timing import constant_time
 from apps.leads.announced import waiting
 from apps.leads.announced.models import UniversityNotice
 
 ASKING = Limit("avisame", times=10, seconds=600)
+ASKING_A_DAY = Limit("avisame-dia", times=50, seconds=86_400)
 MAILBOXES = Limit("avisame-correo", times=3, seconds=3600)
 
 
@@ -37,8 +39,10 @@ def ask_page(request: HttpRequest) -> HttpResponse:
     email = form.cleaned_data["email"].strip().lower()
     try:
         ASKING.count(request)
+        ASKING_A_DAY.count(request)
         MAILBOXES.count_key(email_identity(email))
-        with constant_time():
+        of_network = (FORM_MAILS_OF_NETWORK, widest_network(request))
+        with counted_once_done(of_network), constant_time():
             waiting.ask(university, email)
     except (TooManyRequests, waiting.NoPlace) as refusal:
         form.add_error(None, refusal.message)

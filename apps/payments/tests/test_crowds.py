@@ -1,14 +1,20 @@
 """Many buyers behind one address, such as a campus, are told from somebody who tests cards."""
 
+from datetime import timedelta
+
 import pytest
 import time_machine
 from django.test import Client
 from django.utils import timezone
 
+from apps.catalogue.models import University
+from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
+from apps.core.models import Mail, SiteSettings
+from apps.leads.announced.views import ASKING_A_DAY
 from apps.payments.card_testing import BY_VISITOR, count_refused_cards
 from apps.payments.crowds import CROWD
 from apps.payments.stripe.failed_charges import Refusal
-from tests.helpers.factories import checkout_body, know_device, make_subject, whole
+from tests.helpers.factories import checkout_body, know_device, make_subject, make_university, whole
 
 pytestmark = pytest.mark.django_db
 CAMPUS = "10.7.0.1"
@@ -79,3 +85,58 @@ def test_cookie_that_the_shop_has_not_signed_makes_no_device():
         cookie.set(cookie.key, f"x{cookie.value}", f"x{cookie.value}")
 
     assert ask(forged) == [429]
+
+
+@pytest.mark.parametrize("wish", ["save_for_later", "by_transfer"])
+def test_network_causes_few_mails_to_strangers_with_carts(wish, settings):
+    # With a lower one a mailbox would have less than one mail.
+    settings.RATE_LIMIT_SCALE = 0.4
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+    SiteSettings.current()
+    SiteSettings.objects.update(transfer=True)
+    subject = make_subject()
+    most = int(FORM_MAILS_OF_NETWORK.times * settings.RATE_LIMIT_SCALE)
+
+    def save(client, email):
+        body = checkout_body(whole(subject), total="182.40", email=email, **{wish: True})
+        answer = client.post("/api/process-checkout", body, content_type="application/json")
+        return answer.status_code
+
+    refused = checkout_body(whole(subject), total="1.00", email="x@example.com", **{wish: True})
+    campus = Client(REMOTE_ADDR=CAMPUS)
+    answer = campus.post("/api/process-checkout", refused, content_type="application/json")
+    assert answer.status_code == 409
+
+    assert [save(campus, f"n{n}@example.com") for n in range(most + 1)] == [200] * most + [429]
+    assert Mail.objects.filter(to__endswith="@example.com").count() == most
+    assert save(Client(REMOTE_ADDR="10.8.0.1"), "bruno@example.com") == 200
+    know_device(campus, "ana@example.com")
+    assert save(campus, "ana@example.com") == 200
+    assert save(campus, "eva@example.com") == 429
+
+
+def test_forms_of_announced_universities_share_the_mails_of_a_network(settings):
+    settings.RATE_LIMIT_SCALE = 0.4
+    duero = make_university("Universidad del Duero", status=University.Status.COMING_SOON)
+    most = int(FORM_MAILS_OF_NETWORK.times * settings.RATE_LIMIT_SCALE)
+
+    def ask(network, number):
+        client = Client(REMOTE_ADDR=f"2001:db8:{network}:{number:x}00::1")
+        body = {"email": f"n{number}@example.com"}
+        return client.post(f"/avisame?universidad={duero.pk}", body).status_code
+
+    assert [ask(7, number) for number in range(most + 1)] == [200] * most + [429]
+    assert ask(8, most + 1) == 200
+
+
+def test_one_visitor_asks_for_few_announced_universities_a_day(settings):
+    settings.RATE_LIMIT_SCALE = 0.4
+    duero = make_university("Universidad del Duero", status=University.Status.COMING_SOON)
+    most = int(ASKING_A_DAY.times * settings.RATE_LIMIT_SCALE)
+    now, answers = timezone.now().replace(hour=1, minute=0), []
+    for number in range(most + 1):
+        with time_machine.travel(now + number * timedelta(minutes=20), tick=False):
+            body = {"email": f"n{number}@example.com"}
+            path = f"/avisame?universidad={duero.pk}"
+            answers.append(Client(REMOTE_ADDR=CAMPUS).post(path, body).status_code)
+    assert answers == [200] * most + [429]
