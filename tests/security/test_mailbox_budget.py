@@ -17,7 +17,7 @@ from apps.core.mail.registry import registered_mails, render_mail, student_of
 from apps.core.mail.samples import STAFF, mail_preview
 from apps.core.models import Mail
 from apps.invoices.models import Invoice
-from apps.leads.announced.waiting import confirm, tell_of_opened
+from apps.leads.announced.waiting import confirm, queue_opening_mails
 from apps.leads.models import Lead, Quote, RequestedSubject, UniversityNotice, Withdrawal
 from apps.leads.services import receive_contact, request_free_subject
 from apps.orders.checkout.remind import queue_due_reminders
@@ -281,7 +281,7 @@ def test_confirmed_address_is_told_of_its_university_in_spite_of_strangers(setti
     budget_is(settings, 1)
     queue_to(notice.email, Origin.EVENT)
 
-    assert tell_of_opened() == 1
+    assert queue_opening_mails() == 1
     assert Mail.objects.get(template="university_open").status == "queued"
 
 
