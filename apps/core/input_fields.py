@@ -42,6 +42,11 @@ def _is_visible(letter: str) -> bool:
     return unicodedata.category(letter)[0] not in "ZC" and letter not in _BLANK_LETTERS
 
 
+# RFC 1035, section 2.3.4.
+LONGEST_DOMAIN = 253
+_OF_TWO_DOMAINS = frozenset("ßẞς\u200c\u200d")
+
+
 class EmailField(serializers.EmailField):
     """An address in ASCII, its domain as in the DNS: "señal.es" becomes "xn--seal-hqa.es".
 
@@ -73,6 +78,10 @@ def _as_kept(address: str) -> str:
     """
     local, at, domain = address.rpartition("@")
     local.encode("ascii")
+    # A longer domain takes long to convert. Browsers and mail servers keep these letters (IDNA
+    # 2008), Python's codec replaces them (IDNA 2003): the result is the domain of somebody else.
+    if len(domain) > LONGEST_DOMAIN or _OF_TWO_DOMAINS & set(domain):
+        raise ValueError(domain)
     domain = domain if domain.isascii() else domain.encode("idna").decode("ascii")
     if domain.lower().rpartition(".")[2] == "invalid":
         raise ValueError(domain)

@@ -104,8 +104,8 @@ def test_staff_of_contents_may_set_up_a_second_factor_without_needing_it(clock):
 GUARDED_MODELS = {
     "auth": {"group", "permission", "user"},
     "classroom": {
-        "accesschange", "account", "enrolment", "lostaccess", "moodleenrolment", "progress",
-        "provisioning",
+        "accesschange", "account", "enrolment", "entrycode", "lostaccess", "moodleenrolment",
+        "progress", "provisioning",
     },
     "core": {
         "backup", "deletedrow", "incident", "mail", "publicchange", "ratecount", "restore",

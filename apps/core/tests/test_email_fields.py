@@ -13,6 +13,8 @@ from tools.dev.processes import ROOT
 
 # A Turkish i without its dot and with it, a long s and the sign of kelvin.
 REFUSED = ["ıvan@gmail.com", "İvan@gmail.com", "joſe@gmail.com", "\u212aarl@gmail.com"]
+# Letters whose domain is another's by the older of two standards, and a domain that is too long.
+OF_TWO_DOMAINS = ["a@faß.de", "a@FAẞ.de", "a@βόλος.com", "a@a\u200db.com", "a@" + "ñ." * 200 + "es"]
 # An erased student has such a text in place of an address.
 PLACEHOLDERS = ["borrado-157@borrado.invalid", "ana@INVALID"]
 KEPT = {
@@ -22,8 +24,8 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("address", [*REFUSED, *PLACEHOLDERS])
-def test_letters_beyond_ascii_before_the_at_and_placeholders_are_refused(address):
+@pytest.mark.parametrize("address", [*REFUSED, *OF_TWO_DOMAINS, *PLACEHOLDERS])
+def test_addresses_of_others_and_placeholders_are_refused(address):
     with pytest.raises(serializers.ValidationError):
         EmailField().run_validation(address)
     with pytest.raises(forms.ValidationError):

@@ -75,6 +75,7 @@ def place(checkout: Checkout) -> Placed:
         )
     )
     _raise_first_refusal(offer)
+    _refuse_counted_code(checkout, offer)
     if by_staff is not None and by_staff.exchanged_line_id is not None:
         _refuse_another_content(by_staff, checkout, offer)
 
@@ -138,6 +139,21 @@ def _raise_first_refusal(offer: Offer) -> None:
         if isinstance(refusal, PromoRefused):
             refusal.extra |= replace(offer, notice="").as_json
         raise refusal
+
+
+def _refuse_counted_code(checkout: Checkout, offer: Offer) -> None:
+    """Raise PromoRefused if a transfer by somebody unknown would hold a use of a code for days.
+
+    A stranger could otherwise take all uses of a code, or those of another person, without paying.
+    """
+    promo = offer.code.promo if offer.code is not None else None
+    if promo is None or not checkout.by_transfer or checkout.buyer_is_known:
+        return
+    if promo.max_uses is not None or promo.max_uses_per_student is not None:
+        raise PromoRefused(
+            "Este código tiene los usos contados, y no vale con transferencia: paga con tarjeta, o "
+            "sigue sin él."
+        )
 
 
 def _signed_in(checkout: Checkout) -> Student | None:

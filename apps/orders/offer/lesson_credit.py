@@ -5,7 +5,7 @@ The rules are in docs/rules.md, "Credit for lessons".
 
 from collections.abc import Collection, Iterable
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, prefetch_related_objects
 
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
@@ -86,6 +86,8 @@ def lock_credited_orders(order: Order) -> None:
     So a refund of a lesson and a payment that counts on it see each other. The caller holds the
     lock of `order`, which is locked before them.
     """
+    # The caller uses the lines, too.
+    prefetch_related_objects([order], "lines")
     subjects = [line.subject_id for line in order.lines.all() if line.credit]
     if not subjects:
         return

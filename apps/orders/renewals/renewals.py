@@ -76,7 +76,7 @@ def renewal_of(token: str) -> Renewal | None:
     """The renewal of a link; None if the link is wrong. Raises CannotRenew."""
     try:
         number, day, digest = _signer.unsign(token).split(":")
-    except signing.BadSignature:
+    except (signing.BadSignature, ValueError):
         return None
     student = Student.objects.filter(pk=int(number), erased_at=None, blocked_at=None).first()
     if student is None or not matches(_SALT, student.email.lower(), digest):

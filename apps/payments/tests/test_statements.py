@@ -44,7 +44,7 @@ def test_a_paid_purchase_takes_few_statements(api, sandbox):
     with statements(most=2):
         deliver(api, event_body("payment_intent.succeeded", payment))
     # Access, three mails and Stripe's event, with the search for a further task.
-    with statements(most=68):
+    with statements(most=70):
         run_worker()
 
     assert_paid_once(placed["order_id"])

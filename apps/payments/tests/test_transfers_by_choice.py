@@ -17,7 +17,13 @@ from apps.orders.models.statuses import PaymentKind
 from apps.payments.context import academy_props
 from apps.payments.events.reconcile import reconcile
 from tests.helpers.completion import again, assert_paid_once
-from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.factories import (
+    checkout_body,
+    know_device,
+    make_promo,
+    make_subject,
+    whole,
+)
 from tests.helpers.refunds import make_clerk, refund
 
 pytestmark = pytest.mark.django_db
@@ -134,6 +140,7 @@ def test_transfer_is_neither_offered_nor_named_without_an_account_for_it(setting
 def test_promo_code_stays_reserved_until_the_transfer_arrives(api, sandbox, audited):
     make_promo("CODIGO", kind="FIJO", value="10", max_uses=1)
     body = checkout_body(whole(make_subject()), total="172.40", promo_code="CODIGO")
+    know_device(api.client, body["email"])
     waiting = api.checkout({**body, "by_transfer": True})
     with in_days(2):
         reconcile()
@@ -155,6 +162,7 @@ def test_buyer_is_reminded_once_after_three_days(waiting):
 def test_order_expires_two_days_after_its_term_and_gives_the_code_back(api, sandbox, audited):
     make_promo("CODIGO", kind="FIJO", value="10", max_uses=1)
     body = checkout_body(whole(make_subject()), total="172.40", promo_code="CODIGO")
+    know_device(api.client, body["email"])
     waiting = api.checkout({**body, "by_transfer": True})
     with in_days(11):
         assert expire_unpaid() == 0
@@ -175,3 +183,22 @@ def test_reminder_and_expiry_leave_an_order_alone_of_which_money_has_arrived(wai
         assert remind_buyers() == 0
     with in_days(13):
         assert expire_unpaid() == 0
+
+
+@pytest.mark.parametrize("counted", [{"max_uses": 30}, {"max_uses_per_student": 1}])
+def test_transfer_of_a_stranger_holds_no_use_of_a_counted_code(api, body, counted):
+    promo = make_promo("POCOS", kind="PORCENTAJE", value="10", **counted)
+    with_code = {**body, "total_amount": 164.16, "promo_code": promo.code}
+    status, answer = api.post("process-checkout", {**with_code, "by_transfer": True})
+    assert (status, answer["code"]) == (409, "promo_refused")
+    assert not promo.promo_uses.exists()
+
+    api.checkout(with_code)
+    assert promo.promo_uses.get().status == "reserved"
+
+
+def test_known_buyer_pays_by_transfer_with_a_counted_code(api, body):
+    promo = make_promo("POCOS", kind="PORCENTAJE", value="10", max_uses=30)
+    know_device(api.client, body["email"])
+    with_code = {**body, "total_amount": 164.16, "promo_code": promo.code, "by_transfer": True}
+    assert api.checkout(with_code)["transfer"]["amount"] == 164.16
