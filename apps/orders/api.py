@@ -119,7 +119,15 @@ def _promo_answer(
         "code": code,
         "is_referral_code": promo.is_referral_code if promo else False,
         "error_message": error,
+        **_maximum(promo),
     }
+
+
+def _maximum(promo: PromoCode | None) -> dict[str, object]:
+    """What a percentage takes off at most, if it has a maximum."""
+    if promo is None or promo.maximum_discount is None:
+        return {}
+    return {"maximum_discount": as_json(to_cents(promo.maximum_discount))}
 
 
 class LessonCredit(PublicAPIView):

@@ -270,6 +270,9 @@ class PromoOutput(serializers.Serializer[dict[str, Any]]):
     valor_descuento = serializers.FloatField()
     code = serializers.CharField()
     is_referral_code = serializers.BooleanField()
+    maximum_discount = serializers.FloatField(
+        required=False, help_text="Lo que un porcentaje descuenta como mucho, en euros."
+    )
     error_message = serializers.CharField(allow_null=True)
 
 

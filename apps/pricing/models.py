@@ -337,6 +337,16 @@ class PromoCode(models.Model):
     minimum_cart = models.DecimalField(
         "carrito mínimo (€)", max_digits=8, decimal_places=2, default=0
     )
+    # What a percentage takes off one order at most: what a use of it counts towards the limit of
+    # the member of staff who offers it. None if they have no limit.
+    maximum_discount = models.DecimalField(
+        "descuento máximo por pedido (€)",
+        max_digits=8,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        editable=False,
+    )
     universities = models.ManyToManyField(
         University, blank=True, verbose_name="solo para universidades"
     )
@@ -417,6 +427,7 @@ class PromoCode(models.Model):
             kind="PORCENTAJE" if self.kind == self.Kind.PERCENT else "FIJO",
             value=to_cents(self.value),
             is_friend_code=self.is_referral_code,
+            most_cents=None if self.maximum_discount is None else to_cents(self.maximum_discount),
         )
 
 

@@ -1,6 +1,7 @@
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db.models import F, Q
@@ -8,8 +9,9 @@ from django.utils import timezone
 
 from apps.catalogue.place_limits import Place
 from apps.core.dates import today
-from apps.core.money import as_json, to_cents
+from apps.core.money import as_json, to_cents, to_euros
 from apps.core.render_memory import in_piece_of_work, read_once, remembered
+from apps.core.staff.limits import limits_of
 from apps.pricing.models import Campaign, PromoCode, Terms, hours_of, with_scopes
 from apps.pricing.rules import Campaigns, CampaignTerms, campaign_for, counting
 from apps.pricing.sale_terms import SaleTerms
@@ -109,6 +111,17 @@ def cents_of_use(kind: str, value: Decimal, *, minimum_cart: Decimal) -> int:
         return to_cents(value)
     cart = max(current_terms().unit_base_price_cents, to_cents(minimum_cart))
     return int(cart * Decimal(value) / 100)
+
+
+def most_of_use(user: Any, kind: str, value: Decimal, *, minimum_cart: Decimal) -> Decimal | None:
+    """What a percentage that this member of staff offers takes off one order at most, in euros.
+
+    It is what a use counts towards their limit, so that no cart takes off more than was counted.
+    None for a fixed amount, and for those without a limit.
+    """
+    if kind != PromoCode.Kind.PERCENT or limits_of(user).discount_cents is None:
+        return None
+    return to_euros(cents_of_use(kind, value, minimum_cart=minimum_cart))
 
 
 def offers_at(place: Place, percent: int) -> set[object]:

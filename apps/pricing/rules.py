@@ -119,12 +119,14 @@ class PromoTerms:
     """The discount of a promo code. Whether the code is valid is checked in `promo_checks`.
 
     `value` is in hundredths: of a percent for PORCENTAJE, of a euro (cents) for FIJO. A friend
-    code takes nothing off a cart without a complete subject.
+    code takes nothing off a cart without a complete subject. `most_cents` is what a percentage
+    takes off one cart at most.
     """
 
     kind: PromoKind
     value: int
     is_friend_code: bool = False
+    most_cents: int | None = None
 
     def __post_init__(self) -> None:
         if self.value < 0 or (self.kind == "PORCENTAJE" and self.value > PERCENT_IN_HUNDREDTHS):
@@ -370,7 +372,8 @@ def promo_discount_cents(promo: PromoTerms, remaining_cents: int) -> int:
     """
     if promo.kind == "FIJO":
         return min(promo.value, remaining_cents)
-    return half_up(remaining_cents * promo.value, PERCENT_IN_HUNDREDTHS)
+    cents = half_up(remaining_cents * promo.value, PERCENT_IN_HUNDREDTHS)
+    return cents if promo.most_cents is None else min(cents, promo.most_cents)
 
 
 def quote_mismatch(

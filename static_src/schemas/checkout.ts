@@ -162,6 +162,7 @@ export const PromoResponse = z.pipe(
     valor_descuento: z.nullable(z.number()),
     code: z.string(),
     is_referral_code: z.boolean(),
+    maximum_discount: z.optional(z.number()),
     error_message: z.nullable(z.string()),
   }),
   z.transform((response) => ({
@@ -172,6 +173,8 @@ export const PromoResponse = z.pipe(
       kind: response.discount_type === "PORCENTAJE" ? ("PORCENTAJE" as const) : ("FIJO" as const),
       value: toCents(response.valor_descuento ?? 0),
       isFriendCode: response.is_referral_code,
+      mostCents:
+        response.maximum_discount === undefined ? null : toCents(response.maximum_discount),
     },
     errorMessage: response.error_message,
   })),

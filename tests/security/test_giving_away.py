@@ -37,6 +37,7 @@ from apps.orders.errors import OrderIsPersonal, PriceChanged
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Gift, Order, Payment, Refund
 from apps.orders.offer.cart import CartLine, CheckoutItem
+from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.request import request_refund
 from apps.orders.settlement.mark_paid import mark_paid
@@ -147,6 +148,18 @@ def code_without_a_number_of_uses(client, clerk, too_much):
 def code_of_an_amount(client, clerk, too_much):
     uses = "21" if too_much else "20"
     return save_code(client, kind="FIJO", value="5", minimum_cart="25", max_uses=uses)
+
+
+def percent_of_a_large_cart(client, clerk, too_much):
+    """A use counted 20 % of 240 €, so no cart gets more off, however large it is."""
+    save_code(client, max_uses="1", value="20")
+    code = PromoCode.objects.get()
+    size = 5 if too_much else 1
+    subjects = [make_subject(f"Asignatura {next(_numbers)}", "200.00") for _ in range(size)]
+    items = tuple(CheckoutItem(subject.pk) for subject in subjects)
+    offer = offer_for(Asked(items, PaymentType.INSTALMENTS, code=code.code))
+    assert offer.price.promo_cents == (48_00 if too_much else 40_00)
+    return offer.price.promo_cents < 48_00
 
 
 def many_codes(client, clerk, too_much):
@@ -542,7 +555,8 @@ def many_extensions(client, clerk, too_much):
 WAYS = [
     discount_of_an_order, many_orders, approval_of_an_own_order, order_made_again,
     percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
-    many_codes, change_of_a_code, percent_of_a_code_raised, code_that_had_no_number_of_uses,
+    percent_of_a_large_cart, many_codes, change_of_a_code, percent_of_a_code_raised,
+    code_that_had_no_number_of_uses,
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,
     price_of_a_subject, price_of_a_lesson,

@@ -22,7 +22,7 @@ from apps.leads.models import Lead, LeadEntry, Quote
 from apps.leads.quotes import Budget, quote_for
 from apps.leads.services import DISCOUNT_CODE_LENGTH
 from apps.pricing.models import PromoCode
-from apps.pricing.reads import cents_of_use
+from apps.pricing.reads import cents_of_use, most_of_use
 
 # The most that a member of staff gives away from the inbox (docs/rules.md, "Inbox").
 MOST_PERCENT = 25
@@ -71,13 +71,15 @@ def give_code(
     if made is not None:
         return made, False
     code = random_code(PREFIX, DISCOUNT_CODE_LENGTH)
-    cents = cents_of_use(PromoCode.Kind.PERCENT, Decimal(percent), minimum_cart=Decimal(0))
-    give_offer(author, Decimal(percent), cents=cents, what=code)
+    kind, value, least = PromoCode.Kind.PERCENT, Decimal(percent), Decimal(0)
+    cents = cents_of_use(kind, value, minimum_cart=least)
+    give_offer(author, value, cents=cents, what=code)
     valid_until = timezone.now() + timedelta(days=days)
     promo = PromoCode.objects.create(
         code=code,
-        kind=PromoCode.Kind.PERCENT,
-        value=percent,
+        kind=kind,
+        value=value,
+        maximum_discount=most_of_use(author, kind, value, minimum_cart=least),
         max_uses=1,
         valid_until=valid_until,
         note=f"Solicitud {lead.pk}, de {author.get_username()}"[:200],
@@ -85,7 +87,10 @@ def give_code(
     if lead.promo_code is None:
         lead.promo_code = promo
         lead.save(update_fields=["promo_code"])
-    text = f"{promo.code}: {percent} %, un uso, hasta el {localtime(valid_until):%d/%m/%Y}"
+    most = ""
+    if promo.maximum_discount is not None:
+        most = f" (como mucho {format_euros(to_cents(promo.maximum_discount))})"
+    text = f"{promo.code}: {percent} %{most}, un uso, hasta el {localtime(valid_until):%d/%m/%Y}"
     return add_entry(lead, LeadEntry.Kind.CODE, author, text, key_id=key_id), True
 
 

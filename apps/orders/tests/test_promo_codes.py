@@ -403,3 +403,17 @@ def test_use_that_was_never_used_up_is_not_kept(order, status):
     order.promo_uses.update(status=status)
 
     assert not keeps_promo_use(order)
+
+
+def test_percentage_with_a_maximum_takes_off_no_more_and_says_so(api):
+    subjects = [make_subject(f"Asignatura {number}", "200.00") for number in range(3)]
+    make_promo("CLARA20", kind="PORCENTAJE", value="20", maximum_discount="48.00")
+    body = {
+        "code": "CLARA20",
+        "cart_total": 600,
+        "cart_items": [whole(subject) for subject in subjects],
+        "payment_type": "installment",
+        "email": "ana@example.com",
+    }
+    _, answer = api.post("validate-promo-code", body)
+    assert (answer["discount_amount"], answer["maximum_discount"]) == (48.0, 48.0)

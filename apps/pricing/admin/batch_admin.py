@@ -33,6 +33,7 @@ from apps.pricing.code_batches import (
     make_batch,
 )
 from apps.pricing.models import PromoBatch, PromoCode
+from apps.pricing.reads import most_of_use
 
 # The fields of the form that all codes of a batch share.
 TERMS = (
@@ -208,7 +209,12 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
         make_batch(
             obj,
             count=data["count"],
-            terms={name: data[name] for name in TERMS},
+            terms={
+                **{name: data[name] for name in TERMS},
+                "maximum_discount": most_of_use(
+                    request.user, data["kind"], data["value"], minimum_cart=data["minimum_cart"]
+                ),
+            },
             **{name: data[name] for name in RESTRICTIONS},
         )
         self.count_offer(request, obj, form)

@@ -21,14 +21,17 @@ from apps.core.staff.fresh_password import AsksPasswordToChange
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.reads import cents_of_use, current_terms, percent_of_use
+from apps.pricing.reads import cents_of_use, current_terms, most_of_use, percent_of_use
 
 
 def worth(promo: PromoCode) -> str:
-    """Return "12,5 %" or "20,00 €"."""
-    if promo.kind == PromoCode.Kind.PERCENT:
-        return f"{promo.value.normalize():f} %".replace(".", ",")
-    return format_euros(to_cents(promo.value))
+    """Return "12,5 %", "20 %, como mucho 48,00 €" or "20,00 €"."""
+    if promo.kind == PromoCode.Kind.FIXED:
+        return format_euros(to_cents(promo.value))
+    percent = f"{promo.value.normalize():f} %".replace(".", ",")
+    if promo.maximum_discount is None:
+        return percent
+    return f"{percent}, como mucho {format_euros(to_cents(promo.maximum_discount))}"
 
 
 def cart_link(promo: PromoCode) -> str:
@@ -157,6 +160,16 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
         (OF_A_FRIEND, {"fields": ("is_referral_code", "student")}),
     )
     readonly_fields = ("uses", "sold", "promo_uses", "link")
+
+    def save_model(
+        self, request: HttpRequest, obj: PromoCode, form: forms.ModelForm[PromoCode], change: bool
+    ) -> None:
+        """Set what it takes off one order at most, unless nothing more is offered."""
+        if {*form.changed_data} - {"note"}:
+            obj.maximum_discount = most_of_use(
+                request.user, obj.kind, obj.value, minimum_cart=obj.minimum_cart
+            )
+        super().save_model(request, obj, form, change)
 
     def get_fieldsets(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
         """Leave out the owner for whoever may not see students."""

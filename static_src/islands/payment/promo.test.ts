@@ -25,7 +25,7 @@ it("applies a valid code, with the percentage in hundredths", () => {
     kind: "applied",
     applied: {
       code: "BIENVENIDA10",
-      promo: { kind: "PORCENTAJE", value: 1000, isFriendCode: false },
+      promo: { kind: "PORCENTAJE", value: 1000, isFriendCode: false, mostCents: null },
     },
     toast: { title: "¡Código aplicado!", tone: "success" },
   });

@@ -41,6 +41,7 @@ const Golden = z.object({
           kind: z.enum(["PORCENTAJE", "FIJO"]),
           value: z.number(),
           is_friend_code: z.boolean(),
+          most_cents: z.optional(cents),
         }),
       ),
       binding: z.optional(cents),
@@ -145,6 +146,7 @@ describe("the golden cases shared with the server", () => {
       kind: wanted.promo.kind,
       value: wanted.promo.value,
       isFriendCode: wanted.promo.is_friend_code,
+      mostCents: wanted.promo.most_cents ?? null,
     };
     const bindingCents = wanted.binding ?? null;
     const quote = quoteCart(pricing, itemsOf(wanted), { paymentType, promo, bindingCents });

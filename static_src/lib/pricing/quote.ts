@@ -31,8 +31,16 @@ export type PricedItem = {
   paidCents?: number;
 };
 
-/** `value`: hundredths of a percent for PORCENTAJE, cents for FIJO. */
-export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isFriendCode: boolean };
+/**
+ * `value`: hundredths of a percent for PORCENTAJE, cents for FIJO. `mostCents` is what a percentage
+ * takes off at most.
+ */
+export type Promo = {
+  kind: "PORCENTAJE" | "FIJO";
+  value: number;
+  isFriendCode: boolean;
+  mostCents?: number | null;
+};
 
 export type CartLinePrice = { listPriceCents: number; priceCents: number };
 
@@ -122,8 +130,12 @@ function largestFirst({ campaign, degreeCampaigns }: Pricing): Campaign[] {
 }
 
 /** The promo code's discount on the amount that the other discounts leave; never more than that. */
-export function promoDiscountCents({ kind, value }: Promo, remainingCents: number): number {
-  return kind === "FIJO" ? Math.min(value, remainingCents) : halfUp(remainingCents * value, 10_000);
+export function promoDiscountCents(
+  { kind, value, mostCents }: Promo,
+  remainingCents: number,
+): number {
+  if (kind === "FIJO") return Math.min(value, remainingCents);
+  return Math.min(halfUp(remainingCents * value, 10_000), mostCents ?? Number.POSITIVE_INFINITY);
 }
 
 /** Equal instalments; the remainder of the division is added to the first. */
