@@ -91,6 +91,9 @@ class DiscountRows(ReadOnlyRowsInline):
     model = OrderDiscount
     fields = ("what", "euros")
 
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).select_related("order__by_staff")
+
     @admin.display(description="descuento")
     def what(self, discount: OrderDiscount) -> str:
         """Its name. The price that staff agreed has a name for staff, and not for the buyer."""
