@@ -64,7 +64,7 @@ class Today:
 
     @property
     def waiting(self) -> list[Tile]:
-        """What somebody has to do, urgent work first."""
+        """The tiles of work that waits for somebody, urgent work first."""
         waiting = [tile for tile in self.tiles if tile.is_waiting]
         return sorted(waiting, key=lambda tile: not tile.is_urgent)
 

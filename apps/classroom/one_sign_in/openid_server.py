@@ -92,7 +92,7 @@ class SentRequest(OAuth2Request):  # type: ignore[misc]
     address: str
 
     def __init__(self, request: HttpRequest, fields: QueryDict) -> None:
-        # What the proxy says about https was checked with the settings.
+        # The address begins with SITE_URL, so that Authlib sees https behind a proxy, too.
         super().__init__(
             request.method, f"{settings.SITE_URL}{request.path}", None, request.headers
         )

@@ -38,7 +38,7 @@ EXCHANGES = Limit("oidc-token", times=1200, seconds=600)
 REFUSED_EXCHANGES = Limit("oidc-token-rechazado", times=60, seconds=600)
 LONGEST_QUERY = 4000
 LONGEST_BODY = 4000
-# What the page that asks before a sign-out sends back.
+# The parameters of a sign-out that the page which confirms it sends back.
 SIGN_OUT_FIELDS = ("client_id", "post_logout_redirect_uri", "state")
 
 View = Callable[..., HttpResponse]

@@ -1,4 +1,4 @@
-"""Who may enter the classroom through the shop, and as whom (docs/rules.md, "One sign-in")."""
+"""The students who may enter the classroom, and their user there (docs/rules.md, "One sign-in")."""
 
 import logging
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class NoEntry(AcademyError):
 
 @dataclass(frozen=True)
 class Identity:
-    """What the classroom reads about a student.
+    """The claims about a student that the classroom reads.
 
     `subject` is the student's key. `username` also names the classroom's user: with it the
     classroom remembers whom it has linked, so that a student who gets another user is linked anew.

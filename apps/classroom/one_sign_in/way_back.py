@@ -1,4 +1,4 @@
-"""What a visitor was about to do when the shop asked them to sign in. It is kept in the session."""
+"""The request for which a visitor was asked to sign in. The session keeps it until then."""
 
 import time
 

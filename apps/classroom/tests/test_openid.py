@@ -148,7 +148,7 @@ def test_code_becomes_a_token_and_names_the_student(enrolled, settings):
     assert claims.claims["nonce"] == "una-vez"
     assert claims.claims["exp"] - claims.claims["iat"] == 300
     assert userinfo(tokens.json()["access_token"]).json() == named
-    # Nothing that opens anything is stored.
+    # The database has digests of code and token, not themselves.
     assert sent_to(answer)["code"] not in str(EntryCode.objects.values())
     assert tokens.json()["access_token"] not in str(EntryCode.objects.values())
 
@@ -460,7 +460,7 @@ def test_stranger_signs_in_and_goes_on_to_moodle_in_the_same_browser(enrolled, s
     assert answer["Location"] == f"/oidc/autorizar?{query(settings)}"
     # No second button: the student has just pressed one.
     assert "code" in sent_to(client.get(answer["Location"]))
-    # It is not repeated: the next sign-in leads to the account.
+    # The request was answered once: the next sign-in leads to the account.
     assert signed_in(enrolled).get("/login")["Location"] == "/mi-cuenta"
 
 

@@ -24,7 +24,7 @@ EFFECT = (
 
 
 def _of_other_groups() -> str:
-    """What holds for a group without a row: the defaults of the columns."""
+    """The limits of a group without a row, which are the defaults of the columns, in Spanish."""
     row = StaffLimit()
     return (
         "Un grupo que no está en la lista tiene lo normal: descuentos de hasta el "

@@ -116,7 +116,8 @@ def _refuse_credited(order: Order, request: RefundRequest) -> None:
     rows = [row for row in rows if row.left and not row.is_refunded]
     if not rows:
         return
-    left = balance_of(order).paid - balance_of(order).returned - sum(row.left for row in rows)
+    balance = balance_of(order)
+    left = balance.paid - balance.returned - sum(row.left for row in rows)
     chosen = [row for row in rows if row.line.pk in request.line_ids]
     if chosen or request.amount_cents > left:
         line = (chosen or rows)[0].line
