@@ -64,7 +64,7 @@ def _open_session(request: HttpRequest, account: Account) -> HttpResponse:
     rotate_token(request)
     record_sign_in(account)
     response = redirect("aula")
-    remember_device(response, account.student)
+    remember_device(request, response, account.student)
     return response
 
 
@@ -206,7 +206,7 @@ def _enter_moodle(request: HttpRequest, account: Account) -> HttpResponse:
         return portal
     rotate_token(request)
     response = redirect("aula_entrar")
-    remember_device(response, account.student)
+    remember_device(request, response, account.student)
     return response
 
 

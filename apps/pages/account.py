@@ -140,7 +140,7 @@ def login_link(request: HttpRequest) -> HttpResponse:
         return _page(request, "sign_in", {"form": form}, status=refusal.status)
     rotate_token(request)
     response = redirect(_after_sign_in(request, to_classroom=to_classroom))
-    remember_device(response, student)
+    remember_device(request, response, student)
     return response
 
 

@@ -11,8 +11,8 @@ from apps.students.session import current_student
 DEVICES = KnownDevices("dispositivo", salt="apps.students.devices")
 
 
-def remember_device(response: HttpResponse, student: Student) -> None:
-    DEVICES.remember(response, email_identity(student.email))
+def remember_device(request: HttpRequest, response: HttpResponse, student: Student) -> None:
+    DEVICES.remember(request, response, email_identity(student.email))
 
 
 def known_device(request: HttpRequest | Request, email: str) -> str:

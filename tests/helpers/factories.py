@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.test import Client
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
@@ -140,5 +140,5 @@ def set_terms(**columns) -> Terms:
 def know_device(client: Client, email: str) -> None:
     """Give the client the cookie of a device on which the owner of the address has signed in."""
     response = HttpResponse()
-    remember_device(response, Student(email=email))
+    remember_device(HttpRequest(), response, Student(email=email))
     client.cookies.update(response.cookies)

@@ -6,7 +6,9 @@ from django.contrib.auth.hashers import make_password
 from django.test import Client
 
 from apps.classroom.models import Account
+from apps.classroom.views import SIGN_IN_BY_EMAIL
 from apps.core.models import Mail
+from apps.core.web.known_devices import NAMES_OF_OWNER
 from apps.students.services import find_or_create_student
 from tests.helpers.factories import make_subject, whole
 
@@ -116,6 +118,31 @@ def test_known_device_has_a_limit_of_its_own(account):
     statuses = [sign_in(own, "wrong").status_code for _ in range(11)]
 
     assert statuses == [200] * 10 + [429]
+
+
+def test_signing_in_again_and_again_gives_a_visitor_no_more_passwords(account):
+    """Each sign-in once made a new device with limits of its own: 56 passwords in 71 s."""
+    devices = [Client(REMOTE_ADDR="10.9.9.9") for _ in range(10)]
+    for device in devices:
+        assert sign_in(device).status_code == 302
+    right = 0
+    for device in devices:
+        for _ in range(11):
+            device.post("/aula/salir")
+            right += sign_in(device).status_code == 302
+
+    assert right <= NAMES_OF_OWNER * SIGN_IN_BY_EMAIL.times
+
+
+def test_device_keeps_its_name_when_its_owner_signs_in_again(account):
+    own = Client(REMOTE_ADDR="10.9.9.9")
+    statuses = []
+    for _ in range(12):
+        statuses.append(sign_in(own).status_code)
+        own.post("/aula/salir")
+
+    # The first one is the visitor's.
+    assert statuses == [302] * 11 + [429]
 
 
 def test_device_of_another_student_is_not_known(account):

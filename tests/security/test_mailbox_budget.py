@@ -393,7 +393,7 @@ def rows(settings):
         "renewal": {"student_id": student.pk, "ends_on": ends_on.isoformat()},
         "sign_in_link": {"link_id": SignInLink.objects.create(student=student).pk},
         "subject_published": {"requested_id": RequestedSubject.objects.first().pk},
-        "university_confirm": {"notice_id": UniversityNotice.objects.first().pk},
+        "university_confirm": {"notice_id": UniversityNotice.objects.first().pk, "email": "a@b.example"},
         "university_open": {"notice_id": UniversityNotice.objects.first().pk},
         "transfer_details": {"order_id": cart.pk},
         "transfer_reminder": {"order_id": cart.pk},

@@ -189,5 +189,5 @@ class SetPassword(PasswordResetConfirmView):
         response = super().form_valid(form)
         messages.success(self.request, f"Contraseña guardada. Tu usuario es {user.get_username()}.")
         # Whoever reads the account's mails is its owner, also while others guess the password.
-        remember_device(response, user)
+        remember_device(self.request, response, user)
         return response

@@ -45,13 +45,13 @@ SLOWED_TEXT = (
 )
 
 
-def remember_device(response: HttpResponse, user: User) -> None:
-    DEVICES.remember(response, user.get_username().casefold())
+def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
+    DEVICES.remember(request, response, user.get_username().casefold())
 
 
 def finish_sign_in(request: HttpRequest, response: HttpResponse) -> None:
     """Finish a sign-in: remember the device, and record a code that came with the password."""
-    remember_device(response, cast(User, request.user))
+    remember_device(request, response, cast(User, request.user))
     device = getattr(request, _DEVICE_OF_CODE, None)
     if device is not None:
         mark_verified(request, device)

@@ -15,6 +15,9 @@ from rest_framework.request import Request
 from apps.core.keyed_digest import keyed_digest, matches
 
 LIFETIME_S = 365 * 24 * 3600
+# Each device has limits of its own. An owner who signs in again and again, without the cookie, has
+# those of so many devices; further ones share a name.
+NAMES_OF_OWNER = 4
 
 
 @dataclass(frozen=True)
@@ -28,11 +31,13 @@ class KnownDevices:
     def cookie_name(self) -> str:
         return f"{settings.COOKIE_PREFIX}{self.cookie}"
 
-    def remember(self, response: HttpResponse, owner: str) -> None:
+    def remember(self, request: HttpRequest | Request, response: HttpResponse, owner: str) -> None:
+        """Give the device a cookie for a year. A device of this owner keeps its name."""
         digest = keyed_digest(self.salt, owner)
+        device = self.known(request, owner) or self._new_name(owner)
         response.set_cookie(
             self.cookie_name,
-            signing.dumps([secrets.token_urlsafe(12), digest], salt=self.salt),
+            signing.dumps([device, digest], salt=self.salt),
             max_age=LIFETIME_S,
             secure=settings.SESSION_COOKIE_SECURE,
             httponly=True,
@@ -47,6 +52,10 @@ class KnownDevices:
     def name(self, request: HttpRequest | Request) -> str:
         """The name of the device, whoever has signed in on it; empty if nobody has."""
         return self._read(request)[0]
+
+    def _new_name(self, owner: str) -> str:
+        number = secrets.randbelow(NAMES_OF_OWNER)
+        return keyed_digest(f"{self.salt}.name", f"{number} {owner}")[:16]
 
     def _read(self, request: HttpRequest | Request) -> tuple[str, str]:
         sent = request.COOKIES.get(self.cookie_name, "")

@@ -14,6 +14,7 @@ from apps.catalogue.models import Subject, University
 from apps.catalogue.reads import shown_universities
 from apps.core.errors import AcademyError
 from apps.core.identity import email_identity
+from apps.core.keyed_digest import keyed_digest
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import absolute_url
 from apps.leads.announced.models import UniversityNotice
@@ -61,34 +62,48 @@ def ask(university: University, email: str) -> None:
     if row.confirmed_at is not None:
         return
     if not is_new:
-        rows.filter(pk=row.pk).update(asked_at=timezone.now())
+        rows.filter(pk=row.pk).update(asked_at=timezone.now(), email=email)
+    # A stranger may have asked with a spelling that does not arrive: each spelling has its mail.
+    spelling = keyed_digest("leads.announced", email)[:12]
     queue_mail(
-        key=f"university-confirm:{row.pk}:{timezone.now():%Y-%m-%d}",
+        key=f"university-confirm:{row.pk}:{spelling}:{timezone.now():%Y-%m-%d}",
         template="university_confirm",
-        to=row.email,
-        context={"notice_id": row.pk},
+        to=email,
+        context={"notice_id": row.pk, "email": email},
     )
 
 
-def link(row: UniversityNotice, page: str) -> str:
-    """The address of the page "avisame-confirmar" or "avisame-baja" for this row."""
-    return absolute_url(f"{reverse(page)}?aviso={_signer.sign(f'{row.pk}:{row.email}')}")
+def link(row: UniversityNotice, page: str, *, email: str = "") -> str:
+    """The address of the page "avisame-confirmar" or "avisame-baja" for this row.
+
+    `email` is the spelling of the mailbox to which the link is mailed, if it is not yet confirmed.
+    """
+    return absolute_url(f"{reverse(page)}?aviso={_signer.sign(f'{row.pk}:{email or row.email}')}")
 
 
 def notice_of(token: str) -> UniversityNotice | None:
-    """The row of a link; None if the link is wrong, or the row is gone or another's."""
+    """The row of a link, with the link's spelling of the address.
+
+    None if the link is wrong, or the row is gone or another mailbox's.
+    """
     try:
         number, _, email = _signer.unsign(token).partition(":")
     except signing.BadSignature:
         return None
     rows = UniversityNotice.objects.select_related("university")
-    return rows.filter(pk=int(number), email=email).first()
+    row = rows.filter(pk=int(number), email_identity=email_identity(email)).first()
+    if row is not None:
+        row.email = email
+    return row
 
 
 def confirm(row: UniversityNotice) -> bool:
-    """Confirm the address, which may be confirmed already. False if the row is gone."""
+    """Confirm the address as it is spelled in `row`, which may be confirmed already.
+
+    False if the row is gone.
+    """
     rows = UniversityNotice.objects.filter(pk=row.pk)
-    rows.filter(confirmed_at=None).update(confirmed_at=timezone.now())
+    rows.filter(confirmed_at=None).update(confirmed_at=timezone.now(), email=row.email)
     return rows.exists()
 
 

@@ -1,5 +1,6 @@
 """ "Avísame": who waits for an announced university, confirmed by mail and told once."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -108,6 +109,22 @@ def test_tagged_addresses_are_one_mailbox(duero):
     for email in ("ana+1@example.com", "ana+2@example.com"):
         ask(duero, email)
     assert UniversityNotice.objects.count() == 1
+
+
+def test_stranger_who_spells_an_address_otherwise_keeps_nobody_from_the_notice(duero):
+    ask(duero, "ana+nowhere@example.com")
+    ask(duero)
+    mails = Mail.objects.order_by("pk")
+    assert [mail.to for mail in mails] == ["ana+nowhere@example.com", "ana@example.com"]
+    [page] = re.findall(r"/avisame/confirmar\S+", render_mail(
+        "university_confirm", mails[1].context, reveal=True).text)  # fmt: skip
+    ask(duero, "ana+last@example.com")
+
+    assert "Te avisaremos" in Client().post(page).content.decode()
+
+    open_with_a_subject(duero)
+    queue_opening_mails()
+    assert Mail.objects.get(template="university_open").to == "ana@example.com"
 
 
 def test_confirmed_mailboxes_are_told_once_when_the_first_subject_is_on_sale(duero):
