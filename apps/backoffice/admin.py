@@ -14,7 +14,6 @@ from django.db import transaction
 from django.db.models import Exists, ManyToManyField, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -22,8 +21,8 @@ from django_otp.plugins.otp_static import admin as backup_codes_admin
 from django_otp.plugins.otp_totp import admin as authenticator_admin
 from django_tasks_db import admin as tasks_admin
 
+from apps.backoffice.accounts.account_changes import Change, mail_change
 from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, mail_link
-from apps.backoffice.accounts.password_page import PasswordOfAnotherForm
 from apps.backoffice.accounts.permission_names import PermissionsField
 from apps.backoffice.accounts.staff_powers import (
     grantable_groups,
@@ -135,7 +134,6 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
     actions = ("send_link",)
     inlines = (DegreeRows,)
     form = AccountForm
-    change_password_form = PasswordOfAnotherForm
     filter_horizontal = ("user_permissions",)
     fieldsets = (
         ("Persona", {"fields": ("username", ("first_name", "last_name"), "email")}),
@@ -172,6 +170,8 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         kwargs["labels"] = {"is_active": "Puede entrar", "is_superuser": "Puede todo"}
         kwargs["help_texts"] = {
             "username": "Con él entra. Suele ser su correo.",
+            "email": "Cuando ya tiene contraseña, solo lo cambia su dueño. Si ha perdido ese "
+            "correo, desactiva la cuenta e invita a la persona de nuevo.",
             "is_active": "Quítalo cuando deje la academia: la cuenta y su historial se conservan.",
             "is_superuser": "Sin límites. Para quien lleva el servidor.",
             "groups": "Cada grupo da sus permisos.",
@@ -211,10 +211,9 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         return format_html('<ul class="abilities">{}</ul>', rows) if having else "Nada todavía."
 
     @admin.display(description="contraseña")
-    def password_link(self, user: User) -> SafeString:
-        page = reverse("admin:auth_user_password_change", args=[user.pk])
+    def password_link(self, user: User) -> str:
         state = "Puesta." if user.has_usable_password() else "Todavía sin poner."
-        return format_html('{} <a href="{}">Poner otra</a>', state, page)
+        return f"{state} La elige su dueño, con un enlace: marca la cuenta en la lista y envíaselo."
 
     @admin.action(description="Enviar un enlace para elegir contraseña", permissions=["change"])
     @method_decorator(fresh_password_required)
@@ -226,15 +225,26 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
                 mail_link(user, FORGOTTEN if user.has_usable_password() else INVITATION)
         self.message_user(request, f"Enlaces enviados: {len(allowed)}.", messages.INFO)
 
-    @method_decorator(fresh_password_required)
-    def user_change_password(
-        self, request: HttpRequest, id: str, form_url: str = ""
-    ) -> HttpResponse:
-        return super().user_change_password(request, id, form_url)
+    def get_urls(self) -> list[Any]:
+        """Without Django's page that sets the password of another person."""
+        own = super().get_urls()
+        return [url for url in own if url.name != "auth_user_password_change"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Nobody changes the address of a colleague who has a password.
+
+        Links for a new password go there: two persons who approve would be one.
+        """
         fields = super().get_readonly_fields(request, obj)
+        if obj is not None and obj.pk != _editor(request).pk and obj.has_usable_password():
+            fields = (*fields, "email")
         return fields if _editor(request).is_superuser else (*fields, "is_superuser")
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        # An invitation with a wrong address is no account yet.
+        if "email" in form.changed_data and obj.has_usable_password():
+            mail_change(obj, Change.EMAIL, to=form.initial["email"])
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)

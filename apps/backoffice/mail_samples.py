@@ -4,6 +4,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from apps.backoffice.accounts.account_changes import CHANGED, Change
 from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, set_password_path
 from apps.backoffice.accounts.sign_in import GUESSED, OF_STRANGERS, SLOWED_MINUTES
 from apps.core.mail.registry import SecretUrl, absolute_url
@@ -43,6 +44,24 @@ preview_mail(
             "attempts": OF_STRANGERS.times,
             "minutes": SLOWED_MINUTES,
         }
+    },
+)
+preview_mail(
+    CHANGED,
+    title="contraseña o correo cambiados en el equipo",
+    when="Cuando cambia la contraseña o el correo de una cuenta de la administración, a su correo "
+    "de antes",
+    to=STAFF,
+    samples=lambda: {
+        str(change).capitalize(): {
+            "first_name": "Carla",
+            "username": "carla@example.com",
+            "change": str(change),
+            "admin_url": absolute_url(reverse("admin_password_reset"))
+            if change == Change.PASSWORD
+            else "",
+        }
+        for change in Change
     },
 )
 preview_mail(

@@ -4,8 +4,8 @@
 - `quote` {"quote_id"}: to the visitor, with all lines of the quote and the link to buy it
 - `discount_code` {"lead_id"}: to the visitor, with the personal code
 - `subject_published` {"requested_id"}: to everyone who requested a subject, once it exists
-- `university_confirm` {"notice_id", "email"}: to who wants to be told of a university, with the link
-  that confirms it
+- `university_confirm` {"notice_id", "email"}: to who wants to be told of a university, with the
+  link that confirms it
 - `university_open` {"notice_id"}: to the same, once it is open
 - `lead_answer` {"lead_entry_id"}: to the visitor, with what staff have written
 - `lead_assigned` {"lead_id", "by"}: to the member of staff who has to answer

@@ -66,9 +66,7 @@ def _address(pattern, rows):
         "url": "nothing",
     }
     row = rows.get(model_of(pattern))
-    if pattern.name == "auth_user_password_change":
-        row = rows[User]
-    elif pattern.name == "leads_attachment_download":
+    if pattern.name == "leads_attachment_download":
         row = rows[Attachment]
     elif pattern.name in ("invoices_invoice_pdf", "invoices_invoice_recipient"):
         row = rows[apps.get_model("invoices", "Invoice")]

@@ -27,6 +27,7 @@ from django.utils.decorators import method_decorator
 from django.utils.encoding import force_bytes
 from django.utils.http import urlencode, urlsafe_base64_encode
 
+from apps.backoffice.accounts.account_changes import Change, mail_change, register_change_mail
 from apps.backoffice.accounts.password_page import name_new_password
 from apps.backoffice.accounts.sign_in import (
     GUESSED,
@@ -50,6 +51,7 @@ INVITATION, FORGOTTEN = "staff_invitation", "staff_password_link"
 
 
 def register_mails() -> None:
+    register_change_mail()
     register_mail(
         INVITATION,
         "Tu cuenta en la administración de {{ brand }}",
@@ -186,6 +188,9 @@ class SetPassword(PasswordResetConfirmView):
             action_flag=CHANGE,
             change_message="Contraseña puesta con un enlace",
         )
+        # The first password of an invitation is no change.
+        if user.has_usable_password():
+            mail_change(user, Change.PASSWORD, to=user.email)
         response = super().form_valid(form)
         messages.success(self.request, f"Contraseña guardada. Tu usuario es {user.get_username()}.")
         # Whoever reads the account's mails is its owner, also while others guess the password.

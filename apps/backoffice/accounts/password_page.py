@@ -3,11 +3,10 @@
 One asks for it again (`core.fresh_password`), the other one changes it.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib.admin.forms import AdminPasswordChangeForm
-from django.contrib.auth.forms import AdminPasswordChangeForm as DjangosPasswordOfAnotherForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,16 +15,11 @@ from django.urls import reverse, reverse_lazy
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 
+from apps.backoffice.accounts.account_changes import Change, mail_change
 from apps.backoffice.accounts.sign_in import check_own_password
 from apps.core.password_length import STAFF_MINIMUM
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import note_password
-
-# The type stubs' class is generic. Django's own is not.
-if TYPE_CHECKING:
-    _PasswordOfAnotherForm = DjangosPasswordOfAnotherForm[User]
-else:
-    _PasswordOfAnotherForm = DjangosPasswordOfAnotherForm
 
 NEW_PASSWORD = (
     f"Al menos {STAFF_MINIMUM} caracteres. No valen una contraseña corriente, solo cifras, ni algo "
@@ -52,9 +46,9 @@ class PasswordForm(forms.Form):
         return password
 
 
-def name_new_password(form: forms.BaseForm, fields: str = "new_password") -> None:
+def name_new_password(form: forms.BaseForm) -> None:
     """Give Django's two fields of a new password names and a help text of our own."""
-    new, again = form.fields[f"{fields}1"], form.fields[f"{fields}2"]
+    new, again = form.fields["new_password1"], form.fields["new_password2"]
     new.label, again.label = "Contraseña nueva", "La nueva, otra vez"
     new.help_text, again.help_text = NEW_PASSWORD, ""
 
@@ -74,15 +68,6 @@ class ChangeForm(AdminPasswordChangeForm):
         return password
 
 
-class PasswordOfAnotherForm(_PasswordOfAnotherForm):
-    """The password of another account. One that may not enter is deactivated, not left without."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields.pop("usable_password", None)
-        name_new_password(self, "password")
-
-
 class ChangePassword(PasswordChangeView):
     title = "Cambiar la contraseña"
     form_class = ChangeForm
@@ -92,7 +77,9 @@ class ChangePassword(PasswordChangeView):
         return {**super().get_form_kwargs(), "request": self.request}
 
     def form_valid(self, form: Any) -> HttpResponse:
-        log_rows(self.request, User, [self.request.user.pk], "Contraseña propia cambiada")
+        user = cast(User, self.request.user)
+        log_rows(self.request, User, [user.pk], "Contraseña propia cambiada")
+        mail_change(user, Change.PASSWORD, to=user.email)
         return super().form_valid(form)
 
 

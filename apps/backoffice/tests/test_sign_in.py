@@ -15,6 +15,7 @@ from django.utils import timezone
 from django_otp.oath import totp
 
 from apps.backoffice.models import Authenticator
+from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.staff.fresh_password import FRESH, WORKING_DAY, PasswordConfirmation
 from apps.core.web.throttle import pseudonym
@@ -276,29 +277,31 @@ def test_the_old_password_can_not_be_guessed_where_a_new_one_is_set():
     assert "Demasiad" in page.text
 
 
-@pytest.mark.usefixtures("carla")
-def test_staff_change_their_own_password():
+def test_staff_change_their_own_password_and_get_a_mail(carla):
+    User.objects.filter(pk=carla.pk).update(email="carla@example.com")
     client, _ = sign_in()
     new = {"new_password1": "otra-clave-de-prueba", "new_password2": "otra-clave-de-prueba"}
     answer = client.post("/admin/password_change/", {"old_password": PASSWORD, **new})
     assert answer["Location"] == "/admin/password_change/done/"
     assert sign_in("otra-clave-de-prueba")[1].status_code == 302
+    mail = Mail.objects.get()
+    assert (mail.template, mail.to) == ("staff_account_changed", "carla@example.com")
+    text = render_mail(mail.template, mail.context, reveal=True).text
+    assert "Ha cambiado la contraseña de tu usuario" in text
 
 
 def test_a_stolen_cookie_sets_no_password_and_makes_no_account(carla):
-    passwords = {"password1": "clave-de-un-ladron", "password2": "clave-de-un-ladron"}
     group = Group.objects.create(name="Dirección")
     with time_machine.travel(timezone.now(), tick=False) as clock:
         client, _ = sign_in()
         clock.shift(FRESH + timedelta(seconds=1))
         for url, data in (
-            (reverse("admin:auth_user_password_change", args=[carla.pk]), passwords),
             (reverse("admin:auth_user_change", args=[carla.pk]), {"username": "mallory"}),
             (reverse("admin:staff_invite"), {"email": "mallory@example.com"}),
             (reverse("admin:auth_group_add"), {"name": "Ladrones"}),
             (reverse("admin:auth_group_change", args=[group.pk]), {"name": "Ladrones"}),
         ):
-            answer = client.post(url, {"usable_password": "true", **data})
+            answer = client.post(url, data)
             assert isinstance(answer, PasswordConfirmation), url
 
     carla.refresh_from_db()

@@ -67,17 +67,11 @@ def test_change_is_logged_with_old_and_new_values_and_outlives_its_author(client
 
 
 @pytest.mark.usefixtures("carla")
-def test_groups_of_an_account_are_logged_by_name_and_passwords_never(client):
+def test_groups_of_an_account_are_logged_by_name(client):
     create_groups()
     eva = User.objects.create_user("eva", "eva@example.com", is_staff=True)
     change(client, eva, groups=[Group.objects.get(name="Atención").pk])
     assert "Grupos: (vacío) → Atención" in StaffAction.objects.get().text
-
-    url = reverse("admin:auth_user_password_change", args=[eva.pk])
-    client.post(url, {"password1": "tres-gatos-verdes", "password2": "tres-gatos-verdes",
-                      "usable_password": "true"})  # fmt: skip
-    assert StaffAction.objects.count() == 2
-    assert not StaffAction.objects.filter(text__contains="gatos").exists()
 
 
 def test_change_of_ones_own_password_is_logged(client, carla):
@@ -89,6 +83,7 @@ def test_change_of_ones_own_password_is_logged(client, carla):
     assert client.post(reverse("admin:password_change"), form).status_code == 302
     action = StaffAction.objects.get()
     assert (action.actor_name, action.about) == ("carla", "auth.user")
+    # And never what it is.
     assert action.text == f"Contraseña propia cambiada: {carla.pk}"
 
 
