@@ -13,7 +13,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from apps.backoffice.sample.clock import Tell, clock_at, days_before
+from apps.backoffice.sample.clock import Tell, clock_at, days_before, local
 from apps.backoffice.sample.shop import Cart, SampleShop
 from apps.classroom.models import Enrolment, Progress, Provisioning
 from apps.core.models import Mail
@@ -29,15 +29,19 @@ from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.refused_cards import count_refused_card
 from apps.orders.models import CART_LIFE, Order, ReferralReward
 from apps.orders.models.statuses import DisputeStatus, PaymentKind
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.renewals.renewals import FROM_BEFORE, queue_mails
 from apps.orders.rewards.service import HOLD, pay_out, release_due_rewards
 from apps.orders.settlement.gift_delivery import deliver
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import expire
 from apps.orders.settlement.unmatched import keep_unmatched_payment
-from apps.pricing.models import PromoCode
+from apps.pricing.models import PromoCode, Terms
 from apps.students.services import request_erasure
 
 ONE_DAY = timedelta(days=1)
+# Days since the shop has opened.
+OPENED = 370
 IN_PLANS: Cart = ("Psicología", 2, 2)
 
 # (code, kind, value, days from today of its first and last day, other fields, note)
@@ -58,6 +62,14 @@ def add_codes(shop: SampleShop) -> None:
             PromoCode.objects.create(
                 code=code, kind=kind, value=Decimal(value), note=f"Ejemplo: {note}", **fields
             )
+
+
+def set_terms(shop: SampleShop) -> None:
+    """Renewals at two thirds of the price, and credit for lessons, since the shop has opened."""
+    terms = Terms(renewal_percent=66, lesson_credit=True)
+    terms.changed_by, terms.changes = shop.clerk.get_username(), terms.changes_from(Terms())
+    with clock_at(days_before(shop.now, OPENED)):
+        terms.save()
 
 
 def popular_student(shop: SampleShop, at: datetime) -> None:
@@ -213,6 +225,23 @@ def studies(order: Order, last: datetime, *done: int) -> None:
         )  # fmt: skip
 
 
+def renewal(shop: SampleShop, at: datetime) -> None:
+    """The student is mailed two weeks before the access ends, and renews it four days later."""
+    student = shop.buy(at, ("Economía", 1, 1)).student
+    ends_on = student.enrolments.get().ends_on
+    assert ends_on is not None  # noqa: S101  (a new shop has its semesters)
+    with clock_at(local(ends_on - FROM_BEFORE, 10, 15)):
+        queue_mails()
+    shop.renew(student, ends_on, local(ends_on - FROM_BEFORE + 4 * ONE_DAY, 19, 30))
+
+
+def rest_of_a_subject(shop: SampleShop, at: datetime) -> None:
+    """A student who has a lesson buys its whole subject, and pays the difference."""
+    order = shop.buy(at, ("Turismo", 0, 0))
+    student, whole = order.student, CheckoutItem(order.lines.get().subject_id)
+    shop.buy(at + 8 * ONE_DAY, whole, who=student, signed_in_as=student.pk)
+
+
 def student_half_way(shop: SampleShop, at: datetime) -> None:
     order = shop.buy(at, ("Psicología", 0, 3))
     studies(order, at + 5 * ONE_DAY, 3, 1, 0)
@@ -307,6 +336,9 @@ CASES: tuple[tuple[Tell, tuple[int, ...]], ...] = (
     (canceled_reward, (76,)),
     (owed_reward, (45, 38)),
     (paid_reward, (112, 88)),
+    # Their access has ended since on every day of the year, and the next semester's goes on.
+    (renewal, (338, 334)),
+    (rest_of_a_subject, (64, 28)),
     (student_half_way, (17,)),
     (withdrawal, (11,)),
     (refunded_withdrawal, (55,)),

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
 
-from apps.backoffice.sample.cases import CODES, add_codes, cases
+from apps.backoffice.sample.cases import CODES, OPENED, add_codes, cases, set_terms
 from apps.backoffice.sample.clock import Tell, clock_at, days_before
 from apps.backoffice.sample.forms import forms
 from apps.backoffice.sample.opinions import give_opinions, requests
@@ -78,7 +78,7 @@ def _sell(
 
 # Two price rises of the last year, which end at the prices that the sample catalogue has now.
 RISE = PriceFormula(Operation.EUROS_UP, 600)
-OPENED, RISES = 370, (230, 95)
+RISES = (230, 95)
 BEFORE = Decimal(6 * len(RISES))
 
 
@@ -129,6 +129,7 @@ def seed_trade(clerk: Any) -> bool:
 
 def _play_year(shop: SampleShop) -> None:
     """Carry out the acts of the sample year in the order of their moments."""
+    set_terms(shop)
     add_codes(shop)
     acts = [*price_rises(shop), *sales(shop), *cases(shop), *forms(shop), *requests(shop)]
     for at, act in sorted(acts, key=itemgetter(0)):

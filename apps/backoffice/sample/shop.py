@@ -8,7 +8,7 @@ Written directly, because a service would leave this machine or does not exist:
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -34,7 +34,7 @@ from apps.orders.gifts.details import GiftDetails
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Instalment, Order, Refund
 from apps.orders.models.statuses import DisputeStatus, PaymentKind, RefundStatus, RefusalKind
-from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.cart import CheckoutItem, items_of
 from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.plan.by_hand import begin_by_hand
 from apps.orders.plan.charging import begin_charge, claim
@@ -47,6 +47,7 @@ from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.record import ReportedRefund, record_refunds
 from apps.orders.refunds.request import request_refund
+from apps.orders.renewals.renewals import open_order, renewal_link
 from apps.orders.settlement.mark_paid import complete_free, mark_paid
 from apps.payments.plan.charge_due import RUNNER
 from apps.payments.refunds.at_stripe import PROVIDER
@@ -93,11 +94,13 @@ class SampleShop:
         """A payment of the kind that Stripe does not know."""
         return ConfirmedPayment(self.reference(), cents, kind=PaymentKind.SAMPLE)
 
-    def save(self, at: datetime, cart: Cart, *, who: Student | None = None, **how: Any) -> Order:
+    def save(
+        self, at: datetime, cart: Cart | CheckoutItem, *, who: Student | None = None, **how: Any
+    ) -> Order:
         """A new buyer, or the student `who`, places an order that nobody has paid yet: a cart."""
-        names = ("email", "phone", "first_name", "last_name")
-        known = {name: getattr(who, name) for name in names} if who else self.person()
-        return save_cart(at, self._items(*cart), who=known, **how)
+        known = contact_of(who) if who else self.person()
+        items = [cart] if isinstance(cart, CheckoutItem) else self._items(*cart)
+        return save_cart(at, items, who=known, **how)
 
     def _items(self, degree: str, first: int, size: int) -> list[CheckoutItem]:
         subjects = self.subjects[degree]
@@ -110,7 +113,7 @@ class SampleShop:
     def buy(
         self,
         at: datetime,
-        cart: Cart,
+        cart: Cart | CheckoutItem,
         *,
         works: bool = True,
         by: PaymentKind = PaymentKind.SAMPLE,
@@ -156,6 +159,27 @@ class SampleShop:
             provision.func(order_id=order.pk)
             for change in AccessChange.objects.filter(order_id=order.pk, status=AccessChange.OPEN):
                 sync_classroom.func(change_id=change.pk)
+
+    def renew(self, student: Student, ends_on: date, at: datetime) -> Order:
+        """The student presses the link of what ends on that day, and pays four minutes later."""
+        with clock_at(at):
+            link = renewal_link(student, ends_on)
+            renewal = open_order(link.partition("enlace=")[2])
+            place(
+                Checkout(
+                    payment_type=PaymentType.FULL,
+                    items=tuple(items_of(renewal.lines.all())),
+                    expected_total_cents=renewal.total_cents,
+                    accepted=frozenset(Consent.Kind),
+                    order_id=renewal.pk,
+                    token=renewal.auth_token,
+                    **contact_of(student),
+                )
+            )
+        paid_at = at + timedelta(minutes=4)
+        self.pay(renewal, paid_at, renewal.total_cents)
+        self.work(renewal, paid_at + timedelta(seconds=5))
+        return renewal
 
     def invoice(self, order: Order, at: datetime, **changes: str) -> Invoice:
         """The buyer asks for an invoice and gets it. `changes` are details that are wrong."""
@@ -281,11 +305,12 @@ def save_cart(
     plan: bool = False,
     code: str = "",
     gift: GiftDetails | None = None,
+    signed_in_as: int | None = None,
 ) -> Order:
-    """Place an order at the prices of this moment."""
+    """Place an order at the prices of this moment. `signed_in_as` is the id of the student."""
     payment_type = PaymentType.INSTALMENTS if plan else PaymentType.FULL
     with clock_at(at):
-        offer = offer_for(Asked(items, payment_type, code=code))
+        offer = offer_for(Asked(items, payment_type, code=code, credit_for=signed_in_as))
         checkout = Checkout(
             payment_type=payment_type,
             items=tuple(items),
@@ -294,9 +319,15 @@ def save_cart(
             promo_code=code,
             gift=gift,
             keeps_gift=False,
+            signed_in_as=signed_in_as,
             email=who["email"],
             phone=who["phone"],
             first_name=who["first_name"],
             last_name=who["last_name"],
         )
         return place(checkout).order
+
+
+def contact_of(student: Student) -> dict[str, str]:
+    names = ("email", "phone", "first_name", "last_name")
+    return {name: getattr(student, name) for name in names}

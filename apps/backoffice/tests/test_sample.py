@@ -28,7 +28,16 @@ from apps.invoices.expected import expected_cents
 from apps.invoices.models import Invoice, PendingInvoice
 from apps.invoices.snapshot import seller_is_known
 from apps.leads.models import Lead, Withdrawal
-from apps.orders.models import Dispute, Gift, Instalment, Order, Payment, ReferralReward, Refund
+from apps.orders.models import (
+    Dispute,
+    Gift,
+    Instalment,
+    Order,
+    OrderLine,
+    Payment,
+    ReferralReward,
+    Refund,
+)
 from apps.orders.plan.charging import charge_again
 from apps.orders.reads import paid_without_access
 from apps.pages.models import Opinion
@@ -270,6 +279,32 @@ def test_the_balance_fetched_from_the_sandbox_fits_the_payments_of_each_month(se
     assert stored["saved_cards"] > 10
     assert store_in_sandbox(settings.STRIPE_API_BASE) == {"payments": 0, "saved_cards": 0}
     assert fetch_balance() == ""
+
+
+@pytest.mark.usefixtures("trade")
+def test_trade_has_renewals_and_whole_subjects_for_the_rest_of_their_price():
+    renewals = Order.objects.filter(by_staff__renewal=True).select_related("student")
+    assert {order.status for order in renewals} == {Order.Status.PAID}
+    for order in renewals:
+        [first, again] = order.student.orders.order_by("pk")
+        assert again == order
+        [whole] = first.lines.values_list("subject", "lesson")
+        assert [whole] == list(again.lines.values_list("subject", "lesson"))
+        on_that_day = to_cents(again.by_staff.agreed + again.by_staff.discount)
+        assert again.total_cents == (on_that_day * 66 + 49) // 100
+        before, after = (
+            Provisioning.objects.get(order_id=pk).ends_on for pk in (first.pk, again.pk)
+        )
+        assert before < after == order.student.enrolments.get().ends_on
+        assert Mail.objects.filter(template="renewal", to=order.email, status="sent").exists()
+    rest = OrderLine.objects.filter(credit__gt=0).select_related("order")
+    for line in rest:
+        [lesson] = line.order.student.orders.order_by("pk")[0].lines.all()
+        assert (lesson.subject, line.lesson) == (line.subject, None)
+        # The one line of the order: the whole less what was paid for the lesson.
+        assert line.credit == lesson.order.total_amount
+        assert line.order.status == Order.Status.PAID
+    assert (len(renewals), len(rest)) == (2, 2)
 
 
 @pytest.mark.usefixtures("trade")
