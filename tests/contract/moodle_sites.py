@@ -7,6 +7,7 @@ admin_functions.py.
 
 import re
 import time
+from functools import cached_property
 from html import unescape
 from typing import Any, Protocol
 from uuid import uuid4
@@ -49,6 +50,12 @@ class Site(Protocol):
 
     def visit(self, user_id: int, course_id: int) -> None:
         """The user, whose password is `PASSWORD`, opens the course's page."""
+
+    def add_activity(self, course_id: int) -> int:
+        """An activity that each student of the course marks as done. Returns its id."""
+
+    def complete(self, user_id: int, course_id: int, activity_id: int) -> None:
+        """The user, whose password is `PASSWORD`, marks the activity as done."""
 
 
 class ImitationSite:
@@ -117,6 +124,15 @@ class ImitationSite:
     def visit(self, user_id: int, course_id: int) -> None:
         self.moodle.last_access[user_id, course_id] = int(time.time())
 
+    def add_activity(self, course_id: int) -> int:
+        self.moodle.add_activity(course_id)
+        return len(self.moodle.activities[course_id])
+
+    def complete(self, user_id: int, course_id: int, activity_id: int) -> None:
+        self.visit(user_id, course_id)
+        _, done_by = self.moodle.activities[course_id][activity_id - 1]
+        done_by.add(user_id)
+
 
 class RealSite:
     """Cleans up after itself: `clean_up` deletes the users and courses of the test."""
@@ -171,6 +187,48 @@ class RealSite:
         assert session
         page = session.get(f"{self.url}/course/view.php?id={course_id}", timeout=60)
         assert page.status_code == 200
+
+    def add_activity(self, course_id: int) -> int:
+        # No function of the web service makes one: a manager fills in the form of a page.
+        address = f"{self.url}/course/modedit.php"
+        which = {"add": "page", "course": course_id, "section": 0}
+        form = self._manager.get(address, params=which, timeout=60).text
+        tags = [
+            dict(re.findall(r'(\w+)="([^"]*)"', tag)) for tag in re.findall("<input[^>]*>", form)
+        ]
+        hidden = {
+            tag["name"]: unescape(tag["value"]) for tag in tags if tag.get("type") == "hidden"
+        }
+        text = {"name": "PEC", "page[text]": "Haz los ejercicios.", "introeditor[text]": ""}
+        by_hand = {"completion": 1, "visible": 1, "groupmode": 0, "submitbutton": "Guardar"}
+        saved = self._manager.post(address, data={**hidden, **text, **by_hand}, timeout=60)
+        found = re.search(r"/mod/page/view\.php\?id=(\d+)", saved.url)
+        assert found, saved.url
+        return int(found[1])
+
+    @cached_property
+    def _manager(self) -> requests.Session:
+        user_id = self.add_user(self.address("gestora"))
+        self.make_manager(user_id)
+        session = self._session(self.user(user_id)["username"], PASSWORD)
+        assert session
+        return session
+
+    def complete(self, user_id: int, course_id: int, activity_id: int) -> None:
+        session = self._session(self.user(user_id)["username"], PASSWORD)
+        assert session
+        page = session.get(f"{self.url}/mod/page/view.php?id={activity_id}", timeout=60).text
+        key = re.search(r'"sesskey":"(\w+)"', page)
+        assert key
+        # The button of the page.
+        press = {
+            "index": 0,
+            "methodname": "core_completion_update_activity_completion_status_manually",
+            "args": {"cmid": activity_id, "completed": True},
+        }
+        service = f"{self.url}/lib/ajax/service.php?sesskey={key[1]}"
+        [answer] = session.post(service, json=[press], timeout=60).json()
+        assert answer["error"] is False, answer
 
     def _session(self, username: str, password: str) -> requests.Session | None:
         session = requests.Session()

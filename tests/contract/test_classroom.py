@@ -20,6 +20,7 @@ from apps.classroom.accounts import (
     send_new_link,
 )
 from apps.classroom.backends.moodle import client
+from apps.classroom.jobs import classroom_progress
 from apps.classroom.models import (
     STUCK_CHANGE,
     AccessChange,
@@ -29,7 +30,7 @@ from apps.classroom.models import (
     Provisioning,
     Semester,
 )
-from apps.classroom.progress import fetch_progress, progress_of
+from apps.classroom.progress import progress_of
 from apps.classroom.provisioning import (
     account_status,
     grant_access,
@@ -677,7 +678,7 @@ def test_a_student_who_became_a_teacher_gets_no_password_from_a_link(site, micro
     assert site.user(user_id_of(ana))["email"] == site.address("ana")
 
 
-def test_the_last_visit_of_a_course_is_known_after_it(site, micro):
+def test_completed_activities_and_the_last_visit_are_known_after_it(site, micro):
     SiteSettings.current()
     SiteSettings.objects.update(classroom_progress=True)
     subject, course_id = micro
@@ -686,12 +687,15 @@ def test_the_last_visit_of_a_course_is_known_after_it(site, micro):
     grant_access(student=eva, items=[(subject.pk, None)], order_id=next(NUMBERS))
     provision.func(order_id=Provisioning.objects.get().order_id)
     assert Account.objects.get().external_id == str(user_id)
-    fetch_progress()
+    classroom_progress()
     [before] = progress_of(eva)
     assert (before.done, before.total, before.last_access_at) == (0, 0, None)
 
     site.visit(user_id, course_id)
-    fetch_progress()
+    first, _ = site.add_activity(course_id), site.add_activity(course_id)
+    site.complete(user_id, course_id, first)
+    assert classroom_progress() == "Alumnos consultados: 1"
 
     [after] = progress_of(eva)
+    assert (after.done, after.total) == (1, 2)
     assert abs(after.last_access_at - timezone.now()) < timedelta(minutes=5)
