@@ -10,6 +10,7 @@ import environ
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from tools.dev.moodle_imitation import sign_in_settings
 from tools.dev.processes import ROOT, SetupError, end_with_parent, free_port, is_free
 from tools.dev.sample_payments import store_in_sandbox
 from tools.dev.stack import Stack, documented_settings, prepare
@@ -23,13 +24,16 @@ def run() -> int:
     began = time.monotonic()
     if "MAKELEVEL" in os.environ:
         end_with_parent()  # A make that is killed outright passes no signal on.
-    configure()
+    moodle_port = configure()
     try:
         django.setup()
     except ImproperlyConfigured as error:
         raise SetupError(str(error)) from error
     prepare(trade=True)
     stack = Stack()
+    if moodle_port:
+        imitation = f"python -m tools.dev.moodle_imitation --port {moodle_port}"
+        stack.commands = {"moodle": imitation, **stack.commands}
     try:
         # The clock charges due instalments. It starts when the sandbox knows their cards.
         stack.start(*(name for name in stack.commands if name != "clock"))
@@ -49,11 +53,12 @@ def run() -> int:
         stack.stop()
 
 
-def configure() -> None:
+def configure() -> int | None:
     """Set the settings that `.env` and the environment do not set, and store them for `manage.py`.
 
     Afterwards they are in `os.environ`, and in `var/dev.env`, which `academy.settings` reads if
-    nothing else configures the checkout.
+    nothing else configures the checkout. Returns the port of the imitation of Moodle that one
+    sign-in needs if no Moodle is configured.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "academy.settings")
     environ.Env.read_env(ROOT / os.environ.get("ENV_FILE", ".env"))
@@ -68,7 +73,13 @@ def configure() -> None:
     if not is_free(sandbox_port):
         raise SetupError(f"El puerto {sandbox_port} (SANDBOX_PORT) está ocupado.")
     os.environ.update(PORT=str(port), SANDBOX_PORT=str(sandbox_port))
+    moodle_port = None
+    if environ.Env().bool("CLASSROOM_SIGN_IN", default=False) and not os.environ.get("MOODLE_URL"):
+        beside = sandbox_port + 1
+        moodle_port = beside if beside < 65536 and is_free(beside) else free_port()
+        os.environ.update(sign_in_settings(moodle_port))
     keep(ROOT / "var" / "dev.env")
+    return moodle_port
 
 
 def keep(file: Path) -> None:
@@ -96,6 +107,8 @@ def welcome(stack: Stack, *, seconds: float) -> str:
         "API": f"{stack.url}/api/docs",
         "Administración": f"{stack.url}/admin/",
     }
+    if "moodle" in stack.commands:
+        rows["Aula"] = f"{settings.MOODLE_URL}/my/ (una imitación de Moodle)"
     if settings.DEBUG:
         rows["Entrar como"] = f"{ADMIN_NAME}, contraseña {ADMIN_PASSWORD}"
     if settings.STRIPE_SANDBOX:

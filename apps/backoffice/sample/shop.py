@@ -98,7 +98,8 @@ class SampleShop:
         self, at: datetime, cart: Cart | CheckoutItem, *, who: Student | None = None, **how: Any
     ) -> Order:
         """A new buyer, or the student `who`, places an order that nobody has paid yet: a cart."""
-        known = contact_of(who) if who else self.person()
+        names = ("email", "phone", "first_name", "last_name")
+        known = {name: getattr(who, name) for name in names} if who else self.person()
         items = [cart] if isinstance(cart, CheckoutItem) else self._items(*cart)
         return save_cart(at, items, who=known, **how)
 
@@ -173,7 +174,10 @@ class SampleShop:
                     accepted=frozenset(Consent.Kind),
                     order_id=renewal.pk,
                     token=renewal.auth_token,
-                    **contact_of(student),
+                    email=student.email,
+                    phone=student.phone,
+                    first_name=student.first_name,
+                    last_name=student.last_name,
                 )
             )
         paid_at = at + timedelta(minutes=4)
@@ -326,8 +330,3 @@ def save_cart(
             last_name=who["last_name"],
         )
         return place(checkout).order
-
-
-def contact_of(student: Student) -> dict[str, str]:
-    names = ("email", "phone", "first_name", "last_name")
-    return {name: getattr(student, name) for name in names}

@@ -18,8 +18,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
+from apps.classroom.tests.moodle_pages import COOKIE, MoodlePages
+
 TOKEN = "0123456789abcdef0123456789abcdef"
 POLICY = "Passwords must have at least 1 special character(s) such as as *, -, or #."
+WEB_SERVICE = "/webservice/rest/server.php"
 FRONT_PAGE = 1
 MANAGER, TEACHER, STUDENT = 1, 3, 5
 
@@ -82,6 +85,8 @@ class FakeMoodle:
         self.before: dict[str, Callable[[], object]] = {}
         self.after: dict[str, Callable[[], object]] = {}
         self.url = ""
+        # With it, visitors have pages, too (moodle_pages.py).
+        self.pages: MoodlePages | None = None
         self._last_user, self._last_course = 999, 99
 
     # ---------------------------------------------------------------- what administrators do
@@ -110,9 +115,10 @@ class FakeMoodle:
         self.roles = {row for row in self.roles if row[1] != course_id}
 
     def add_user(self, **fields: Any) -> int:
-        self._last_user += 1
-        self.users[self._last_user] = {
-            "id": self._last_user,
+        user_id = int(fields.get("id", self._last_user + 1))
+        self._last_user = max(self._last_user, user_id)
+        self.users[user_id] = {
+            "id": user_id,
             "idnumber": "",
             "auth": "manual",
             "suspended": 0,
@@ -124,7 +130,7 @@ class FakeMoodle:
             "lastname": "",
             **fields,
         }
-        return self._last_user
+        return user_id
 
     def delete_user(self, user_id: int) -> None:
         """As Moodle's delete_user(): the row stays, with another address and user name."""
@@ -512,12 +518,33 @@ def _lists(value: Any) -> Any:
 
 
 @contextmanager
-def running_moodle() -> Iterator[FakeMoodle]:
-    moodle = FakeMoodle()
+def running_moodle(moodle: FakeMoodle | None = None, *, port: int = 0) -> Iterator[FakeMoodle]:
+    """Serve a new fake Moodle, or this one, on 127.0.0.1."""
+    moodle = moodle or FakeMoodle()
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._show(None)
+
+        def _show(self, form: dict[str, str] | None) -> None:
+            if moodle.pages is None:
+                self._say(404, b"", "text/html")
+                return
+            found = re.search(rf"\b{COOKIE}=([\w-]+)", self.headers.get("Cookie", ""))
+            page, cookie = moodle.pages.visit(self.path, form, found[1] if found else "")
+            headers = {"Set-Cookie": f"{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Lax"}
+            if page.location:
+                headers["Location"] = page.location
+            status = 303 if page.location else page.status
+            # The visitor may have gone on in the meantime.
+            with suppress(ConnectionError):
+                self._say(status, page.body.encode(), "text/html; charset=utf-8", headers)
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            if moodle.pages is not None and not self.path.startswith(WEB_SERVICE):
+                self._show(dict(parse_qsl(body)))
+                return
             params = _nested(parse_qsl(body, keep_blank_values=True))
             if moodle.moved_to:
                 self.send_response(301)
@@ -551,9 +578,13 @@ def running_moodle() -> Iterator[FakeMoodle]:
             with suppress(ConnectionError):
                 self._say(200, json.dumps(answer).encode(), "application/json")
 
-        def _say(self, status: int, body: bytes, kind: str) -> None:
+        def _say(
+            self, status: int, body: bytes, kind: str, headers: dict[str, str] | None = None
+        ) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -561,7 +592,7 @@ def running_moodle() -> Iterator[FakeMoodle]:
         def log_message(self, *args: Any) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     moodle.url = f"http://127.0.0.1:{server.server_port}"

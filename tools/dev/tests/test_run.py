@@ -195,6 +195,20 @@ def test_sandbox_takes_another_port_if_the_next_one_is_taken(kept, before_taken,
     assert os.environ["DEBUG"] == "true"
 
 
+def test_one_sign_in_without_a_moodle_gets_the_imitation(kept, monkeypatch):
+    monkeypatch.setenv("PORT", str(free_port()))
+    monkeypatch.setenv("CLASSROOM_SIGN_IN", "true")
+    for name in ("CLASSROOM", "STUDENT_LOGIN", "MOODLE_URL", "MOODLE_TOKEN", "OIDC_CLIENT_SECRET"):
+        monkeypatch.setenv(name, "")
+
+    port = run.configure()
+
+    assert os.environ["MOODLE_URL"] == f"http://127.0.0.1:{port}"
+    assert (os.environ["CLASSROOM"], os.environ["STUDENT_LOGIN"]) == ("moodle", "true")
+    # A Moodle of the developer's own is asked instead.
+    assert run.configure() is None
+
+
 @pytest.mark.parametrize("value", ["http", "0", "65536", "-1", "80.5", "８０"])
 def test_port_that_is_no_port_is_one_sentence(kept, value, monkeypatch):
     monkeypatch.setenv("PORT", value)

@@ -25,14 +25,14 @@ def setup_script(*, with_sign_in: bool = False) -> str:
         "description": "Crea a los alumnos de la tienda y los matricula en sus cursos.",
         "capabilities": list(needed_capabilities()),
         "functions": [SITE_INFO, *needed_functions()],
-        "sign_in": _sign_in() if with_sign_in or settings.CLASSROOM_SIGN_IN else None,
+        "sign_in": sign_in_plan() if with_sign_in or settings.CLASSROOM_SIGN_IN else None,
         "courses": sorted(set(MoodleCourse.objects.values_list("course_id", flat=True))),
     }
     template = Path(__file__).with_name("setup.php").read_text(encoding="utf-8")
     return template.replace("{{ plan }}", json.dumps(plan, ensure_ascii=False, indent=4))
 
 
-def _sign_in() -> dict[str, Any]:
+def sign_in_plan() -> dict[str, Any]:
     """What Moodle has to know of the shop as its OpenID Connect provider."""
 
     def url(name: str) -> str:
