@@ -16,6 +16,6 @@ class CatalogueConfig(AppConfig):
             PriceChange,
             Subject,
             University,
-            # Every purchase changes them. Pages may show them a minute late.
+            # Every purchase changes them. Pages may show them two minutes late.
             hidden=("students_counted", "enrolled_counted", "enrolled_students_count"),
         )
