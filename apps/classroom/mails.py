@@ -28,18 +28,31 @@ def register() -> None:
         access_context,
         origin=access_origin,
         student=student_of_access,
+        texts={
+            "heading": "Tu acceso al aula está listo",
+            "greeting": "Hola:",
+            "intro": "Ya puedes entrar en el aula virtual. Tienes acceso a:",
+        },
     )
     register_mail(
         "classroom_link",
         "Tu enlace para el aula de {{ brand }}",
         link_context,
         origin=Origin.CLASSROOM_LINK,
+        texts={
+            "heading": "Tu enlace para el aula",
+            "greeting": "Hola:",
+        },
     )
     register_mail(
         "classroom_confirm",
         "Confirma tu cuenta del aula de {{ brand }}",
         confirm_context,
         origin=Origin.CLASSROOM_LINK,
+        texts={
+            "heading": "Confirma tu cuenta del aula",
+            "greeting": "Hola:",
+        },
     )
 
 

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -21,6 +22,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders, current_numbers, upgraded
 from apps.core.legal.staff_html import LONGEST, check_html
+from apps.core.mail.failure_words import failure_in_words
 from apps.core.mail.outbox import discard_mails, retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import CannotShow, render_for_staff, student_of
@@ -180,7 +182,7 @@ class MailAdmin(ReadOnlyAdmin):
             }
         ),
         moment("sent_at", "enviado"),
-        "last_error",
+        "problem",
     )
     list_filter = (
         StuckFilter,
@@ -200,8 +202,8 @@ class MailAdmin(ReadOnlyAdmin):
                     "created_at",
                     "sent_at",
                     "attempts",
-                    "due_at",
-                    "last_error",
+                    "next_attempt",
+                    "answer",
                     "key",
                     "what",
                     "message_id",
@@ -209,7 +211,37 @@ class MailAdmin(ReadOnlyAdmin):
             },
         ),
     )
-    readonly_fields = ("what", "subject", "about", "html_version", "text_version")
+    readonly_fields = (
+        "what",
+        "subject",
+        "about",
+        "html_version",
+        "text_version",
+        "next_attempt",
+        "answer",
+    )
+
+    @admin.display(description="problema", ordering="last_error")
+    def problem(self, mail: Mail) -> str:
+        return failure_in_words(mail.last_error)
+
+    @admin.display(description="problema")
+    def answer(self, mail: Mail) -> str | SafeString:
+        """What the last error means, with the server's own answer folded beneath."""
+        meaning = failure_in_words(mail.last_error)
+        if meaning == mail.last_error:
+            return meaning or NOTHING
+        return format_html(
+            "{}<details><summary>Lo que dijo el servidor</summary><code>{}</code></details>",
+            meaning,
+            mail.last_error,
+        )
+
+    @admin.display(description="próximo intento")
+    def next_attempt(self, mail: Mail) -> str:
+        if mail.status != Mail.Status.QUEUED:
+            return NOTHING
+        return f"{timezone.localtime(mail.due_at):%d/%m/%Y %H:%M}"
 
     @admin.display(description="correo", ordering="template")
     def what(self, mail: Mail) -> str:

@@ -30,6 +30,10 @@ def register() -> None:
         invoice_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(invoices=ids["invoice_id"]).student_id(),
+        texts={
+            "greeting": "Hola, {nombre}:",
+            "closing": "Si algún dato no es correcto, respóndenos a este correo.",
+        },
     )
     register_mail(
         "invoices_waiting",

@@ -33,28 +33,59 @@ from apps.pricing.payment_type import PaymentType
 
 def register() -> None:
     register_mail("lead_received", "{{ kind }}: {{ who }}", _lead_received, origin=Origin.NOTICE)
-    register_mail("quote", "Tu presupuesto de {{ brand }}", _quote, origin=Origin.FORM)
+    register_mail(
+        "quote",
+        "Tu presupuesto de {{ brand }}",
+        _quote,
+        origin=Origin.FORM,
+        texts={
+            "heading": "Tu presupuesto",
+            "greeting": "Hola:",
+            "intro": "Este es el presupuesto que has calculado en nuestra web. Te llamaremos o "
+            "te escribiremos pronto por si tienes dudas.",
+        },
+    )
     register_mail(
         "discount_code",
         "Tu código de descuento del {{ percent }} %",
         _discount_code,
         origin=Origin.FORM,
+        texts={
+            "heading": "Tu {descuento} % de descuento",
+            "greeting": "Hola:",
+            "intro": "Este es el código personal que has pedido, con un {descuento} % de "
+            "descuento. Escríbelo en «Código promocional» cuando vayas a pagar:",
+        },
     )
     register_mail(
         "subject_published",
         "La asignatura que pediste ya está",
         _subject_published,
         origin=Origin.EVENT,
+        texts={"greeting": "Hola:"},
     )
     register_mail(
         "university_confirm",
         "Confirma tu aviso de {{ university }}",
         _university_confirm,
         origin=Origin.FORM,
+        texts={
+            "heading": "¿Te avisamos de {universidad}?",
+            "greeting": "Hola:",
+        },
     )
     # Only addresses that were confirmed by a mailed link get it.
     register_mail(
-        "university_open", "{{ university }} ya está abierta", _university_open, origin=Origin.OWNER
+        "university_open",
+        "{{ university }} ya está abierta",
+        _university_open,
+        origin=Origin.OWNER,
+        texts={
+            "heading": "{universidad} ya está abierta",
+            "greeting": "Hola:",
+            "intro": "Nos pediste que te avisáramos: ya hemos publicado las primeras "
+            "asignaturas de {universidad}.",
+        },
     )
     register_mail("lead_answer", "{{ subject }}", _lead_answer, origin=Origin.STAFF)
     register_mail(

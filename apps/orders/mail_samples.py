@@ -459,7 +459,6 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
         "valid_until": timezone.now() + timedelta(days=30),
         "pay_url": "",
         "terms_url": absolute_url("/terminos"),
-        "reminder": False,
     }
     link = SecretUrl(absolute_url("/complete-payment?order=1042&token=ejemplo"))
     return {
@@ -494,7 +493,7 @@ preview_mail(
     title="transferencia que no ha llegado",
     when="A los tres días, una vez, si no ha llegado",
     to=VISITOR,
-    samples=lambda: {"Ejemplo": {**_order_to_pay()["Por transferencia"], "reminder": True}},
+    samples=lambda: {"Ejemplo": _order_to_pay()["Por transferencia"]},
 )
 
 preview_mail(

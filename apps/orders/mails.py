@@ -57,6 +57,13 @@ def register() -> None:
         ),
         origin=lambda ids: origin_of_order(ids["order_id"]),
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "heading": "¡Gracias por tu compra, {nombre}!",
+            "intro": "Hemos recibido tu pago. Este es el resumen de tu {pedido}, del {fecha}.",
+            "details": "Estamos preparando tu acceso al aula virtual. En unos minutos recibirás "
+            "otro correo con un enlace personal para entrar. Si no lo ves, mira "
+            "también en la carpeta de correo no deseado.",
+        },
     )
     register_mail(
         "cart_saved",
@@ -64,6 +71,11 @@ def register() -> None:
         lambda ids: cart_saved_context(Order.objects.get(pk=ids["order_id"])),
         origin=Origin.FORM,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "heading": "Hemos guardado tu carrito",
+            "greeting": "Hola:",
+            "intro": "Aquí tienes lo que elegiste.",
+        },
     )
     register_mail(
         "renewal",
@@ -71,18 +83,30 @@ def register() -> None:
         _renewal,
         origin=lambda ids: origin_of_student(ids["student_id"]),
         student=lambda ids: int(ids["student_id"]),
+        texts={
+            "heading": "Tu acceso termina el {fin}",
+            "greeting": "Hola:",
+            "details": "Si la necesitas otro semestre, renueva por {total} (hoy cuesta {precio}) "
+            "y la tienes hasta el {hasta}.",
+        },
     )
     register_mail(
         "email_correction",
         "Confirma tu correo para el pedido n.º {{ number }}",
         _email_correction,
         origin=Origin.EVENT,
+        texts={
+            "heading": "Confirma tu correo",
+            "greeting": "Hola:",
+            "details": "Entonces te enviamos aquí la confirmación de la compra y el acceso.",
+        },
     )
     register_mail(
         "order_moved",
         "El pedido n.º {{ number }} ya no es de este correo",
         lambda ids: {"number": ids["order_id"]},
         origin=Origin.EVENT,
+        texts={"greeting": "Hola:"},
     )
     register_mail(
         "payment_declined",
@@ -90,6 +114,11 @@ def register() -> None:
         lambda ids: payment_declined_context(Order.objects.get(pk=ids["order_id"])),
         origin=Origin.EVENT,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "heading": "Tu banco no ha aceptado el pago",
+            "greeting": "Hola:",
+            "intro": "Tu banco ha terminado de revisar el pago y no lo ha aceptado.",
+        },
     )
     register_mail(
         "cart_reminder",
@@ -97,6 +126,11 @@ def register() -> None:
         lambda ids: cart_reminder_context(Order.objects.get(pk=ids["order_id"])),
         origin=Origin.EVENT,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "heading": "Dejaste tu compra a medias",
+            "greeting": "Hola:",
+            "intro": "Tu carrito sigue guardado, por si quieres terminar la compra.",
+        },
     )
     register_mail(
         "already_bought",
@@ -104,6 +138,13 @@ def register() -> None:
         lambda ids: already_bought_context(Order.objects.get(pk=ids["order_id"])),
         origin=Origin.EVENT,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "heading": "Esto ya lo tienes",
+            "greeting": "Hola:",
+            "intro": "Con tu dirección se ha preparado una compra en la que hay algo que ya "
+            "tienes:",
+            "details": "Lo encontrarás en tu aula, sin pagar otra vez.",
+        },
     )
     register_mail(
         "bought_twice",
@@ -111,6 +152,12 @@ def register() -> None:
         lambda ids: bought_twice_context(Order.objects.get(pk=ids["order_id"])),
         origin=lambda ids: origin_of_order(ids["order_id"]),
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "heading": "Has comprado algo que ya tenías",
+            "greeting": "Hola, {nombre}:",
+            "intro": "En tu {pedido}, que ya está pagado, hay algo que ya tenías:",
+            "details": "En el aula lo tienes una sola vez.",
+        },
     )
     register_mail(
         "referral_code",
@@ -118,6 +165,12 @@ def register() -> None:
         _friend_code,
         origin=lambda ids: origin_of_student(ids["student_id"]),
         student=lambda ids: int(ids["student_id"]),
+        texts={
+            "heading": "Invita a tus amigos",
+            "greeting": "Hola:",
+            "intro": "Ya puedes invitar a tus amigos. Este es tu código:",
+            "details": "Comparte este enlace, que ya lleva tu código:",
+        },
     )
     register_mail(
         "staff_attention",

@@ -17,6 +17,11 @@ def register() -> None:
         _opinion,
         origin=_origin,
         student=_student,
+        texts={
+            "heading": "¿Qué te ha parecido {asignatura}?",
+            "greeting": "Hola:",
+            "intro": "Ya has terminado {asignatura} con nosotros. ¿Nos dices qué te ha parecido?",
+        },
     )
 
 

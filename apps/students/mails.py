@@ -28,6 +28,11 @@ def register() -> None:
         "Tu enlace para entrar en {{ brand }}",
         sign_in_link_context,
         origin=Origin.SIGN_IN_LINK,
+        texts={
+            "heading": "Entra en tu cuenta",
+            "greeting": "Hola:",
+            "intro": "Con este enlace entras en tu cuenta sin contraseña:",
+        },
     )
     register_mail(
         "erasure_requested",
@@ -40,6 +45,10 @@ def register() -> None:
         "Ha cambiado el correo de tu cuenta en {{ brand }}",
         email_changed_context,
         origin=Origin.STAFF,
+        texts={
+            "heading": "Ha cambiado el correo de tu cuenta",
+            "greeting": "Hola:",
+        },
     )
     know_confirmed_addresses(is_confirmed)
 

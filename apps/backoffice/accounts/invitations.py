@@ -16,7 +16,7 @@ from apps.backoffice.accounts.password_links import INVITATION, mail_link
 from apps.backoffice.accounts.staff_powers import grantable_groups
 from apps.core.input_fields import EmailFormField
 from apps.core.staff.admin_log import log_rows
-from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import fresh_password_to_open, late_password
 
 # The admin's class of fields as wide as the form.
 WIDE = {"class": "vTextField"}
@@ -56,21 +56,27 @@ def invite_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     return answer
 
 
-@fresh_password_required
+@fresh_password_to_open
 def _invite(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     form = InvitationForm(cast(User, request.user), request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
-            user = invite(**form.cleaned_data)
-        except IntegrityError:
-            # Another click has created the account since the form was checked.
-            form.add_error("email", ALREADY_THERE)
-        else:
+        if refusal := late_password(request):
+            form.add_error(None, refusal)
+        elif user := _invited(form):
             log_rows(request, User, [user.pk], f"Invitación a «{form.cleaned_data['group']}»")
             messages.success(request, f"Se ha enviado la invitación a {user.email}.")
             return redirect("admin:auth_user_changelist")
     context = {**context, "title": "Invitar a una persona", "form": form}
     return TemplateResponse(request, "backoffice/invite.html", context)
+
+
+def _invited(form: InvitationForm) -> User | None:
+    try:
+        return invite(**form.cleaned_data)
+    except IntegrityError:
+        # Another click has created the account since the form was checked.
+        form.add_error("email", ALREADY_THERE)
+        return None
 
 
 @transaction.atomic

@@ -13,6 +13,7 @@ from apps.backoffice.accounts.password_links import set_password_path
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
+from tests.helpers.admin import confirm_password, forget_password
 from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
@@ -78,6 +79,16 @@ def test_link_works_once_and_not_for_a_deactivated_account(client, dora):
     newest = link_in(Mail.objects.latest("pk"))
     User.objects.filter(email="eva@example.com").update(is_active=False)
     assert "Este enlace ya no vale" in Client().get(newest, follow=True).text
+
+
+def test_a_late_password_keeps_the_invitation_that_was_typed(client, dora):
+    forget_password(client)
+    page = invite(client)
+    assert not User.objects.filter(email="eva@example.com").exists()
+    assert page.context["form"]["first_name"].value() == "Eva"
+    assert reverse("admin:confirm_password") in page.text
+    confirm_password(client)
+    assert invite(client).status_code == 302
 
 
 def test_same_address_is_not_invited_twice(client, dora):

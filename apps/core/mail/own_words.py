@@ -1,116 +1,214 @@
-"""The academy's own words in mails: another subject, and a paragraph at the end of the text.
+"""The academy's own words in mails: another subject, other sentences, a paragraph at the end.
 
-Staff write them on the page of each sample mail (docs/rules.md, "Mails"). Amounts, links and what
-the law asks for stay in the templates.
+Staff write them on the page of each sample mail (docs/rules.md, "Mails"). Amounts, links, security
+notices and what the law asks for stay in the templates.
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
 from django.db import transaction
+from django.utils import dateformat, timezone
 
 from apps.core.models import SiteSettings
+from apps.core.money import format_euros, to_cents
 from apps.core.text_links import has_link
 
-# The placeholders, and the variable of the mail that each stands for.
-PLACEHOLDERS = {"academia": "brand", "nombre": "first_name", "pedido": "order_name"}
+# The words of one mail: "subject", "paragraph" or the name of one of its sentences, and its text.
+Words = Mapping[str, str]
+
+# The placeholders, and the variables of a mail that each may stand for: the first that it has.
+PLACEHOLDERS = {
+    "academia": ("brand",),
+    "nombre": ("first_name", "recipient_name"),
+    "pedido": ("order_name",),
+    "fecha": ("paid_at",),
+    "total": ("total",),
+    "precio": ("full",),
+    "fin": ("ends_on",),
+    "hasta": ("until",),
+    "asignatura": ("subject_name",),
+    "universidad": ("university",),
+    "descuento": ("percent",),
+}
+# The sentences that a mail may offer, in the order of its text, with the label of each for staff.
+LABELS = {
+    "heading": "Titular",
+    "greeting": "Saludo",
+    "intro": "Primer párrafo",
+    "details": "Segundo párrafo",
+    "last_payment": "Después del último pago",
+    "closing": "Cierre",
+}
+ONE_LINE = ("subject", "heading", "greeting")
+LONGEST_LINE = 120
 LONGEST_PARAGRAPH = 1000
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+# A placeholder with the comma and the spaces before it, which go if its value is empty.
+_WITH_COMMA = re.compile(r"(,? *)\{([^{}]*)\}")
 _ADDRESS = re.compile(r"https?://[^\s<>]*", re.IGNORECASE)
 # An IBAN, or nine digits and more: a bank account, a card or a phone.
 _NUMBER = re.compile(r"\b[a-z]{2}\d{2}(?:[ .-]?[\da-z]{2,4}){3,}|(?:\d[ .()-]*){9}", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class OwnWords:
-    """Texts with their placeholders. An empty one leaves the mail as it is."""
+class WordsChanged(Exception):
+    """Somebody else has stored other words of this mail since the form was opened: `stored`."""
 
-    subject: str = ""
-    paragraph: str = ""
+    def __init__(self, stored: Words) -> None:
+        super().__init__()
+        self.stored = stored
 
 
-def own_words(site: SiteSettings, template: str) -> OwnWords:
-    return OwnWords(**site.mail_words.get(template, {}))
+def own_words(site: SiteSettings, template: str) -> Words:
+    """The stored words of a mail. What is missing is as in the code."""
+    stored: Words = site.mail_words.get(template, {})
+    return stored
+
+
+def version_of(words: Words) -> str:
+    """A digest of the words, by which a form notices that they changed since it was opened."""
+    return hashlib.sha256(json.dumps(dict(words), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @transaction.atomic
-def store_own_words(template: str, words: OwnWords) -> None:
-    """Store the words of one mail; empty ones bring back the original."""
+def store_own_words(template: str, words: Words, *, version: str) -> None:
+    """Store the words of one mail; none bring back the original.
+
+    `version` is that of the words which the form replaces. Raises WordsChanged if others are stored
+    by now.
+    """
     SiteSettings.current()
     site = SiteSettings.objects.select_for_update(no_key=True).get(pk=1)
-    stored = {name: text for name, text in vars(words).items() if text}
-    site.mail_words = {**site.mail_words, template: stored}
-    if not stored:
+    stored = own_words(site, template)
+    if version_of(stored) != version:
+        raise WordsChanged(stored)
+    site.mail_words = {**site.mail_words, template: dict(words)}
+    if not words:
         del site.mail_words[template]
     site.save(update_fields=["mail_words"])
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
-    """The text with its placeholders. A name that may not be said goes with the space before it."""
+    """The text with its placeholders. An empty one goes with the comma and space before it."""
 
     def value(match: re.Match[str]) -> str:
-        return str(values.get(PLACEHOLDERS.get(match[1], ""), ""))
+        shown = _shown(_value(match[2], values))
+        return match[1] + shown if shown else ""
 
-    return re.sub(r" +([,.:!?])", r"\1", _PLACEHOLDER.sub(value, text)).strip()
+    return _WITH_COMMA.sub(value, text).strip()
+
+
+def filled_texts(defaults: Words, words: Words, values: Mapping[str, Any]) -> dict[str, str]:
+    """The sentences of a mail by name: the stored ones, and the defaults for the others."""
+    return {name: filled(words.get(name) or text, values) for name, text in defaults.items()}
+
+
+def _value(placeholder: str, values: Mapping[str, Any]) -> Any:
+    names = PLACEHOLDERS.get(placeholder, ())
+    return next((values[name] for name in names if name in values), None)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case Decimal():
+            return format_euros(to_cents(value))
+        case datetime():
+            return _shown(timezone.localdate(value))
+        case date():
+            return dateformat.format(value, r"j \d\e F \d\e Y")
+    return str(value)
 
 
 class OwnWordsForm(forms.Form):
-    """The words of one mail. `variables` are the names of the mail's variables."""
+    """The words of one mail. Each field has today's text; empty, it brings back the original.
 
-    subject = forms.CharField(
-        label="Asunto",
-        max_length=120,
-        required=False,
-        widget=forms.TextInput(attrs={"class": "vTextField"}),
-    )
-    paragraph = forms.CharField(
-        label="Párrafo al final",
-        max_length=LONGEST_PARAGRAPH,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 4}),
-    )
+    `texts` are the sentences of the mail as in the code, `stored` the words that replace some of
+    them, and `variables` the mail's variables.
+    """
 
-    def __init__(self, *args: Any, variables: Mapping[str, Any], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, texts: Words, stored: Words, variables: Mapping[str, Any], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self._texts = texts
         known = {"brand": settings.BRAND_NAME, **variables}
-        self._offered = [name for name, of in PLACEHOLDERS.items() if of in known]
-        offered = ", ".join(f"{{{name}}}" for name in self._offered)
-        self.fields["subject"].help_text = f"Vacío: el de siempre. Se puede escribir {offered}."
-        self.fields["paragraph"].help_text = "Vacío: ninguno. Admite lo mismo."
+        self.offered = [name for name, of in PLACEHOLDERS.items() if known.keys() & set(of)]
+        names = ["subject", *(name for name in LABELS if name in texts), "paragraph"]
+        for name in names:
+            self.fields[name] = self._field(name, stored.get(name, ""))
 
-    def clean_subject(self) -> str:
-        return self._checked(" ".join(self.cleaned_data["subject"].split()))
+    def words(self) -> dict[str, str]:
+        """The texts that differ from the original."""
+        return {
+            name: text
+            for name, text in self.cleaned_data.items()
+            if text and text != self._texts.get(name)
+        }
 
-    def clean_paragraph(self) -> str:
-        return self._checked(self.cleaned_data["paragraph"].strip())
+    def tell_stored(self, stored: Words) -> None:
+        """Show below each field the text that somebody else has stored meanwhile."""
+        for name in self.fields:
+            now = stored.get(name) or self._texts.get(name, "")
+            self[name].help_text = f"Ahora: «{now}»" if now else "Ahora: vacío."
 
-    def words(self) -> OwnWords:
-        return OwnWords(**self.cleaned_data)
+    def clean(self) -> dict[str, Any]:
+        for name in self.fields:
+            if name in self.cleaned_data:
+                self._clean_text(name)
+        return self.cleaned_data
 
-    def _checked(self, text: str) -> str:
-        unknown = [name for name in _PLACEHOLDER.findall(text) if name not in self._offered]
+    def _field(self, name: str, stored: str) -> forms.CharField:
+        original = self._texts.get(name, "")
+        labels = {"subject": "Asunto", "paragraph": "Párrafo al final", **LABELS}
+        one_line = name in ONE_LINE
+        attrs = {"class": "vTextField"} if one_line else {"rows": 3}
+        return forms.CharField(
+            label=labels[name],
+            initial=stored or original,
+            max_length=LONGEST_LINE if one_line else LONGEST_PARAGRAPH,
+            required=False,
+            widget=forms.TextInput(attrs=attrs) if one_line else forms.Textarea(attrs=attrs),
+            help_text=f"Original: «{original}»" if stored and original else "",
+        )
+
+    def _clean_text(self, name: str) -> None:
+        typed = self.cleaned_data[name]
+        one_line = name in ONE_LINE
+        text = " ".join(typed.split()) if one_line else "\n".join(typed.splitlines()).strip()
+        self.cleaned_data[name] = text
+        if reason := self._refusal(text):
+            self.add_error(name, reason)
+
+    def _refusal(self, text: str) -> str:
+        """Why the text can't be stored, or an empty string."""
+        unknown = [name for name in _PLACEHOLDER.findall(text) if name not in self.offered]
         if unknown:
-            raise forms.ValidationError(f"Este correo no tiene {{{unknown[0]}}}.")
+            return f"Este correo no tiene {{{unknown[0]}}}."
         if "{" in _PLACEHOLDER.sub("", text) or "}" in _PLACEHOLDER.sub("", text):
-            raise forms.ValidationError("Falta una llave: se escribe {nombre}.")
+            return "Falta una llave: se escribe {nombre}."
         # A link to a stranger's page, or another account, would carry the academy's name.
         rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
         if has_link(rest):
-            raise forms.ValidationError(
+            return (
                 "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
                 "cada punto."
             )
         if _NUMBER.search(rest):
-            raise forms.ValidationError(
+            return (
                 "No se escriben cuentas, tarjetas ni teléfonos: los del sitio están en «Ajustes "
                 "del sitio»."
             )
-        return text
+        return ""
 
 
 def _is_own(address: str) -> bool:

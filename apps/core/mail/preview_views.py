@@ -17,7 +17,9 @@ from django.views.decorators.http import require_POST
 
 from apps.core.errors import TooManyRequests
 from apps.core.mail.delivery import compose, open_connection
+from apps.core.mail.failure_words import failure_in_words
 from apps.core.mail.outbox import new_message_id
+from apps.core.mail.own_words import Words, version_of
 from apps.core.mail.registry import RenderedMail
 from apps.core.mail.samples import MailPreview, mail_preview, mail_previews, render_sample
 from apps.core.models import SiteSettings
@@ -25,6 +27,8 @@ from apps.core.web.response_headers import NO_STORE
 from apps.core.web.throttle import Limit
 
 SAMPLE_SENDS = Limit("mail-sample", times=10, seconds=600)
+# The last draft of a mail's words in the session of whoever writes it.
+DRAFT = "mail_words_draft"
 DARK = "(prefers-color-scheme: dark)"
 SHOWN_HEADERS = (
     "From", "To", "Reply-To", "Subject", "Auto-Submitted", "List-Unsubscribe",
@@ -145,11 +149,26 @@ def _sample_context(mail: RenderedMail) -> dict[str, Any]:
     return {"title": mail.subject, "headers": headers, "text": message.body}
 
 
+def keep_draft(request: HttpRequest, template: str, words: Words) -> None:
+    """Keep words that are not stored yet in the session, for the frame of their preview."""
+    request.session[DRAFT] = {"template": template, "words": dict(words)}
+
+
 @xframe_options_sameorigin
 @mail_frame  # type: ignore[arg-type]
 def _html(request: HttpRequest, template: str) -> HttpResponse:
-    """The mail's HTML for the frame, light or dark regardless of the browser's preference."""
-    mail = render_sample(template, _variant(request, _preview(template)))
+    """The mail's HTML for the frame, light or dark regardless of the browser's preference.
+
+    `borrador` is the version of a draft of its words (`keep_draft`).
+    """
+    variant = _variant(request, _preview(template))
+    words = None
+    if version := request.GET.get("borrador"):
+        draft = request.session.get(DRAFT, {})
+        words = draft.get("words") if draft.get("template") == template else None
+        if words is None or version_of(words) != version:
+            raise Http404("Este borrador ya no está: pide la vista previa otra vez.")
+    mail = render_sample(template, variant, words)
     media = "all" if request.GET.get("modo") == "oscuro" else "not all"
     return HttpResponse(mail.html.replace(DARK, media), headers=NO_STORE)
 
@@ -184,7 +203,8 @@ def _send_sample(request: HttpRequest, mail: RenderedMail) -> tuple[int, str]:
             connection.send_messages([message])
     # The clerk is testing the mail server, so any error is shown.
     except Exception as error:
-        return messages.ERROR, f"El servidor de correo no lo ha aceptado: {error}"
+        meaning = failure_in_words(f"{type(error).__name__}: {error}")
+        return messages.ERROR, f"El servidor de correo no lo ha aceptado: {error}. {meaning}"
     return messages.SUCCESS, f"Prueba enviada a {address}."
 
 

@@ -4,8 +4,9 @@ A `Mail` row stores ids, not text. The text is built when the mail is rendered, 
 and tokens are never stored. Each app registers its mails in `ready()`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 from urllib.parse import urljoin
 
@@ -13,7 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.template import Context, Engine
 
-from apps.core.mail.own_words import filled, own_words
+from apps.core.mail.own_words import Words, filled, filled_texts, own_words
 from apps.core.mail.recipient_limits import Origin
 from apps.core.models import Mail, SiteSettings
 
@@ -81,6 +82,7 @@ class MailTemplate:
     build: Build
     origin: Origin | FindOrigin
     student: FindStudent | None
+    texts: Words
 
     @property
     def path(self) -> str:
@@ -123,6 +125,7 @@ def register_mail(
     *,
     origin: Origin | FindOrigin,
     student: FindStudent | None = None,
+    texts: Words = MappingProxyType({}),
 ) -> None:
     """Register a mail whose templates are `templates/<app>/emails/<template>.{txt,html}`.
 
@@ -134,9 +137,16 @@ def register_mail(
     bare POST (RFC 8058). The builder raises NoLongerDue when the mail must not be sent any more.
     `origin` says who causes the mail, or finds it out from the row's context. `student` finds the
     student whose new address a waiting mail follows; without it, the mail stays with the address to
-    which it was queued.
+    which it was queued. `texts` are the sentences that staff may replace, by their names in
+    `own_words.LABELS`, with its placeholders ("Hola, {nombre}:"); the templates have them as
+    `texts.NAME`.
     """
-    _templates[template] = MailTemplate(template, subject, build, origin, student)
+    _templates[template] = MailTemplate(template, subject, build, origin, student, texts)
+
+
+def texts_of(template: str) -> Words:
+    """The sentences of a mail that staff may replace, as in the code."""
+    return _templates[template].texts
 
 
 def origin_of(template: str, context: dict[str, Any]) -> Origin:
@@ -223,8 +233,13 @@ def render_for_staff(mail: Mail) -> RenderedMail:
         ) from None
 
 
-def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
-    """Render a registered mail from the variables that its builder returns."""
+def render_values(
+    template: str, values: Mapping[str, Any], words: Words | None = None
+) -> RenderedMail:
+    """Render a registered mail from the variables that its builder returns.
+
+    `words` are a draft of the academy's own; without them, the stored ones are used.
+    """
     contact = SiteSettings.current()
     values = {
         "brand": settings.BRAND_NAME,
@@ -239,8 +254,10 @@ def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
     engine, registered = Engine.get_default(), _templates[template]
     # Plain text must not be HTML-escaped: "Álgebra & Cálculo".
     plain = Context(values, autoescape=False)
-    words = own_words(contact, template)
-    own_subject, paragraph = filled(words.subject, values), filled(words.paragraph, values)
+    words = own_words(contact, template) if words is None else words
+    values["texts"] = plain["texts"] = filled_texts(registered.texts, words, values)
+    own_subject = filled(words.get("subject", ""), values)
+    paragraph = filled(words.get("paragraph", ""), values)
     subject = _one_line(own_subject or engine.from_string(registered.subject).render(plain))
     plain["own_paragraph"] = values["own_paragraph"] = paragraph
     text = engine.get_template(f"{registered.path}.txt").render(plain)

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.core import checks
 
+from apps.core.mail.own_words import Words
 from apps.core.mail.registry import RenderedMail, registered_mails, render_values
 
 # Maps the name of a variant ("A plazos") to the variables that the builder would return.
@@ -61,9 +62,12 @@ def mail_previews() -> list[MailPreview]:
     return sorted(_previews.values(), key=lambda mail: (ranks.get(mail.to, 1), mail.template))
 
 
-def render_sample(template: str, variant: str) -> RenderedMail:
-    """Render a mail from a sample. Raises KeyError for an unknown mail or variant."""
-    return render_values(template, _previews[template].samples()[variant])
+def render_sample(template: str, variant: str, words: Words | None = None) -> RenderedMail:
+    """Render a mail from a sample, with the stored words or a draft of others.
+
+    Raises KeyError for an unknown mail or variant.
+    """
+    return render_values(template, _previews[template].samples()[variant], words)
 
 
 def sample(**values: Any) -> SimpleNamespace:

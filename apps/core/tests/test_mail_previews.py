@@ -136,3 +136,4 @@ def test_a_failed_mail_is_listed_with_its_error(client, carla):
     )  # fmt: skip
     page = client.get(reverse("admin:core_mail_changelist"), {"status__exact": "failed"})
     assert "SMTPRecipientsRefused: 550 5.1.1" in page.content.decode()
+    assert "La dirección no existe. Corrígela" in page.content.decode()

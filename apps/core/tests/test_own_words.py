@@ -1,18 +1,32 @@
-"""The academy's own subject and paragraph of each mail, and what they can't say."""
+"""The academy's own subject, sentences and paragraph of each mail, and what they can't say."""
+
+from datetime import date
+from decimal import Decimal
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from apps.core.mail.own_words import OwnWords, own_words, store_own_words
-from apps.core.mail.registry import registered_mails
-from apps.core.mail.samples import mail_preview, render_sample
+from apps.core.mail.own_words import (
+    LABELS,
+    OwnWordsForm,
+    WordsChanged,
+    filled,
+    own_words,
+    store_own_words,
+    version_of,
+)
+from apps.core.mail.registry import registered_mails, texts_of
+from apps.core.mail.samples import STAFF, mail_preview, render_sample
 from apps.core.models import SiteSettings
 from tests.helpers.admin import confirm_password, forget_password, make_staff
 
 pytestmark = pytest.mark.django_db
 MAIL = "order_confirmation"
+# A mail that each clerk writes, and two that the law words.
+WITHOUT_TEXTS = {"lead_answer", "withdrawal_acknowledged", "withdrawal_declined"}
+TO_CUSTOMERS = [name for name in registered_mails() if mail_preview(name).to != STAFF]
 
 
 def address(template=MAIL):
@@ -21,6 +35,11 @@ def address(template=MAIL):
 
 def sample_of(template=MAIL):
     return render_sample(template, next(iter(mail_preview(template).samples())))
+
+
+def store(template, **words):
+    current = own_words(SiteSettings.current(), template)
+    store_own_words(template, words, version=version_of(current))
 
 
 @pytest.fixture
@@ -36,9 +55,17 @@ def save(client, **typed):
 
 def test_own_words_are_in_the_mail_and_the_original_comes_back(client, carla):
     before = sample_of()
-    save(client, subject="¡Ya está, {nombre}!", paragraph="Feliz <verano>,\n{academia}")
+    save(
+        client,
+        subject="¡Ya está, {nombre}!",
+        intro="Tu <b>{pedido}</b>\r\nya es tuyo.",
+        paragraph="Feliz <verano>,\n{academia}",
+    )
     mail = sample_of()
     assert mail.subject.startswith("¡Ya está, ")
+    assert "Tu <b>pedido n.º 1042</b>\nya es tuyo." in mail.text
+    assert "Tu &lt;b&gt;pedido n.º\xa01042&lt;/b&gt;<br>ya es tuyo." in mail.html
+    assert "Hemos recibido tu pago. Este es" not in mail.text + mail.html
     assert "Feliz <verano>,\nAcademia" in mail.text
     assert "Feliz &lt;verano&gt;,<br>Academia" in mail.html
     assert LogEntry.objects.latest("pk").change_message.startswith("Correo «")
@@ -48,23 +75,109 @@ def test_own_words_are_in_the_mail_and_the_original_comes_back(client, carla):
     assert SiteSettings.objects.get().mail_words == {}
 
 
+def test_form_has_the_text_of_today_and_stores_what_differs(client, carla):
+    texts = texts_of("cart_reminder")
+    page = client.get(address("cart_reminder")).context["form"]
+    typed = {name: page[name].value() for name in page.fields}
+    assert typed == {"subject": "", **texts, "paragraph": ""}
+    client.post(address("cart_reminder"), {**typed, "greeting": "Buenas:", "intro": ""})
+    assert SiteSettings.objects.get().mail_words == {"cart_reminder": {"greeting": "Buenas:"}}
+    shown = client.get(address("cart_reminder"))
+    assert shown.context["form"]["greeting"].value() == "Buenas:"
+    assert "Original: «Hola:»" in shown.text
+
+
+def test_preview_shows_the_draft_and_stores_nothing(client, carla):
+    before = sample_of()
+    page = save(client, subject="Un borrador", intro="Así lo diríamos.", preview="x")
+    assert SiteSettings.objects.get().mail_words == {}
+    assert page.context["form"]["intro"].value() == "Así lo diríamos."
+    draft = page.context["draft"]
+    assert draft["mail"].subject == "Un borrador"
+    assert "Así lo diríamos." in draft["mail"].text
+    frame = client.get(draft["frame_url"])
+    assert "Así lo diríamos." in frame.text
+    assert "frame-ancestors 'self'" in frame["Content-Security-Policy"]
+    assert sample_of() == before
+
+    save(client, intro="Otro borrador.", preview="x")
+    assert client.get(draft["frame_url"]).status_code == 404
+    refused = save(client, intro="Llama al 600 11 22 33", preview="x")
+    assert refused.context["draft"] == {}
+    assert "No se escriben cuentas" in refused.text
+
+
+def test_later_editor_is_told_what_the_earlier_one_stored(client, carla):
+    version = client.get(address()).context["version"]
+    store(MAIL, intro="Lo de Rosa.")
+    page = save(client, intro="Lo de Carla.", preview="x", version=version)
+    assert page.context["version"] == version
+    page = save(client, intro="Lo de Carla.", version=version)
+    assert "otra persona ha guardado otros textos" in page.text
+    assert "Ahora: «Lo de Rosa.»" in page.text
+    assert page.context["form"]["intro"].value() == "Lo de Carla."
+    assert own_words(SiteSettings.objects.get(), MAIL) == {"intro": "Lo de Rosa."}
+
+    save(client, intro="Lo de Carla.", version=page.context["version"])
+    assert own_words(SiteSettings.objects.get(), MAIL) == {"intro": "Lo de Carla."}
+
+
+def test_original_does_not_silently_undo_what_another_editor_stored(client, carla):
+    version = client.get(address()).context["version"]
+    store(MAIL, intro="Lo de Rosa.")
+    save(client, original="x", version=version)
+    assert own_words(SiteSettings.objects.get(), MAIL) == {"intro": "Lo de Rosa."}
+    with pytest.raises(WordsChanged):
+        store_own_words(MAIL, {}, version=version)
+
+
 def test_words_of_one_mail_leave_the_others_alone(client, carla):
-    store_own_words("cart_reminder", OwnWords(subject="Tu carrito"))
+    store("cart_reminder", subject="Tu carrito")
     save(client, paragraph="Gracias.")
     site = SiteSettings.objects.get()
-    assert own_words(site, "cart_reminder") == OwnWords(subject="Tu carrito")
-    assert own_words(site, MAIL) == OwnWords(paragraph="Gracias.")
-    assert own_words(site, "quote") == OwnWords()
+    assert own_words(site, "cart_reminder") == {"subject": "Tu carrito"}
+    assert own_words(site, MAIL) == {"paragraph": "Gracias."}
+    assert own_words(site, "quote") == {}
 
 
 @pytest.mark.parametrize("template", registered_mails())
 def test_every_mail_can_have_own_words(template):
-    words = OwnWords(subject="{academia}: aviso", paragraph="Hasta {pronto}.")
-    store_own_words(template, words)
+    store(template, subject="{academia}: aviso", paragraph="Hasta {pronto}.")
     mail = sample_of(template)
     assert mail.subject == "Academia Faro: aviso"
     assert "\nHasta.\n" in mail.text
     assert ">Hasta.</p>" in mail.html
+
+
+@pytest.mark.parametrize("template", TO_CUSTOMERS)
+def test_every_sentence_of_a_mail_to_a_customer_can_be_replaced(template):
+    texts = texts_of(template)
+    assert bool(texts) is (template not in WITHOUT_TEXTS)
+    assert texts.keys() <= LABELS.keys()
+    words = {name: f"Palabras de {name}" for name in texts}
+    mails = [render_sample(template, name, words) for name in mail_preview(template).samples()]
+    for name, text in words.items():
+        assert any(text in mail.html for mail in mails), name
+        # Some mails have their heading in the HTML alone: plain text has the subject above it.
+        assert name == "heading" or any(text in mail.text for mail in mails), name
+
+
+@pytest.mark.parametrize("template", TO_CUSTOMERS)
+def test_every_original_keeps_to_the_rules_of_own_words(template):
+    variables = next(iter(mail_preview(template).samples().values()))
+    texts = texts_of(template)
+    form = OwnWordsForm(texts, texts=texts, stored={}, variables=variables)
+    assert form.is_valid(), form.errors
+    assert form.words() == {}
+
+
+def test_placeholders_are_written_as_the_mails_write_them():
+    values = {"first_name": "Ana", "total": Decimal("1234.5"), "paid_at": date(2026, 11, 3)}
+    text = "Hola, {nombre}: {total} el {fecha} con {academia}"
+    shown = filled(text, values).replace("\N{NO-BREAK SPACE}", " ")
+    assert shown == "Hola, Ana: 1234,50 € el 3 de noviembre de 2026 con"
+    assert filled("¡Gracias, {nombre}!", {"first_name": ""}) == "¡Gracias!"
+    assert filled("{nombre}", {"first_name": "{total}", "total": 3}) == "{total}"
 
 
 @pytest.mark.parametrize(
@@ -98,13 +211,13 @@ def test_link_to_a_page_of_this_site_is_accepted(client, carla, settings):
 
 
 def test_template_syntax_is_never_run(client, carla):
-    store_own_words(MAIL, OwnWords(subject="a{% load x %}b", paragraph="{{ legal_name }}."))
+    store(MAIL, subject="a{% load x %}b", paragraph="{{ legal_name }}.")
     assert sample_of().subject == "ab"
     assert "\n{}.\n" in sample_of().text
 
 
 def test_name_that_may_not_be_said_leaves_no_gap():
-    store_own_words("sign_in_link", OwnWords(subject="Hola {nombre}, entra"))
+    store("sign_in_link", subject="Hola {nombre}, entra")
     assert sample_of("sign_in_link").subject == "Hola, entra"
 
 
@@ -117,8 +230,18 @@ def test_words_need_their_permission_and_a_fresh_password(client, carla):
     assert reader.has_perm("core.view_mail")
 
 
-def test_words_ask_for_the_password(client):
+def test_words_ask_for_the_password_before_writing(client):
     make_staff("carla", "view_mail", "change_mail_words", client=client)
     forget_password(client)
-    answer = save(client, subject="x")
+    answer = client.get(address())
     assert answer["Location"].startswith(reverse("admin:confirm_password"))
+
+
+def test_a_late_password_keeps_what_was_typed(client, carla):
+    forget_password(client)
+    page = save(client, intro="Lo mío.")
+    assert SiteSettings.objects.get().mail_words == {}
+    assert page.context["form"]["intro"].value() == "Lo mío."
+    assert reverse("admin:confirm_password") in page.text
+    confirm_password(client)
+    assert save(client, intro="Lo mío.", version=page.context["version"]).status_code == 302

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils.text import capfirst
 
 from apps.classroom.models import AccessChange, Provisioning
+from apps.core.mail.failure_words import failure_in_words
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
 from apps.orders.models import Order, OrderEvent, OrderNote
@@ -99,7 +100,7 @@ def _mail(mail: Mail) -> Entry:
     state = mail.get_status_display().lower()
     detail = f"{mail.to}: {state}"
     if mail.last_error and mail.status in (Mail.Status.FAILED, Mail.Status.QUEUED):
-        detail += f". {mail.last_error}"
+        detail += f". {failure_in_words(mail.last_error)}"
     return Entry(
         at=mail.created_at,
         title=f"Correo: {mail_title(mail.template)}",

@@ -25,6 +25,10 @@ def register() -> None:
         order_to_pay_context,
         origin=Origin.STAFF,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "greeting": "Hola:",
+            "intro": "Hemos preparado tu {pedido}:",
+        },
     )
     register_mail(
         "transfer_details",
@@ -32,13 +36,23 @@ def register() -> None:
         order_to_pay_context,
         origin=Origin.FORM,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "greeting": "Hola:",
+            "intro": "Hemos preparado tu {pedido}:",
+        },
     )
     register_mail(
         "transfer_reminder",
         "Tu {{ order_name }} espera la transferencia",
-        lambda ids: {**order_to_pay_context(ids), "reminder": True},
+        order_to_pay_context,
         origin=Origin.EVENT,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+        texts={
+            "greeting": "Hola:",
+            "intro": "Todavía no nos ha llegado la transferencia de tu {pedido}. Si ya la has "
+            "hecho, no tienes que hacer nada: el banco puede tardar uno o dos días. Es "
+            "lo que has pedido:",
+        },
     )
 
 
@@ -71,7 +85,6 @@ def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
         "valid_until": row.created_at + TRANSFER_LIFE
         if row.by_buyer
         else order.created_at + CART_LIFE,
-        "reminder": False,
         "pay_url": "" if by_transfer else SecretUrl(absolute_url(link)),
         "terms_url": absolute_url("/terminos"),
     }

@@ -23,12 +23,21 @@ def register() -> None:
         gift_received_context,
         origin=access_origin,
         student=student_of_access,
+        texts={
+            "heading": "Tienes un regalo, {nombre}",
+            "closing": "No tienes que pagar nada. ¿Ya tenías alguna de estas asignaturas, o no "
+            "conoces a quien te lo envía? Responde a este correo y te ayudamos.",
+        },
     )
     register_mail(
         "gift_moved",
         "Ha cambiado el correo de un regalo",
         gift_moved_context,
         origin=Origin.STAFF,
+        texts={
+            "heading": "Ha cambiado el correo de un regalo",
+            "greeting": "Hola:",
+        },
     )
 
 

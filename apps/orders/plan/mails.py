@@ -37,6 +37,11 @@ def register() -> None:
         instalment_notice_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(instalments=ids["instalment_id"]).student_id(),
+        texts={
+            "greeting": "Hola, {nombre}:",
+            "details": "Si lo prefieres, puedes pagarlo ya, pagar todo lo que queda o cambiar de "
+            "tarjeta.",
+        },
     )
     register_mail(
         "instalment_paid",
@@ -44,6 +49,11 @@ def register() -> None:
         instalment_paid_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(payments=ids["payment_id"]).student_id(),
+        texts={
+            "heading": "Hemos recibido tu pago",
+            "greeting": "Hola, {nombre}:",
+            "last_payment": "Con este pago has terminado de pagar tu pedido. ¡Gracias!",
+        },
     )
     register_mail(
         "instalment_unpaid",
@@ -52,6 +62,7 @@ def register() -> None:
         instalment_unpaid_context,
         origin=Origin.PAYMENT,
         student=lambda ids: Order.objects.filter(instalments=ids["instalment_id"]).student_id(),
+        texts={"greeting": "Hola, {nombre}:"},
     )
 
 

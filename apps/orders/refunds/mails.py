@@ -26,6 +26,10 @@ def register() -> None:
         student=lambda ids: Order.objects.filter(
             payments__refunds__in=ids["refund_ids"]
         ).student_id(),
+        texts={
+            "greeting": "Hola, {nombre}:",
+            "closing": "Si algo no cuadra, respóndenos a este correo.",
+        },
     )
     register_mail(
         "refund_owner",
