@@ -86,6 +86,9 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
     ) -> tuple[QuerySet[Student], bool]:
         return search_people(queryset, search_term, *PERSON), False
 
+    def page_title(self, row: Student) -> str:
+        return row.full_name or row.email
+
     @admin.display(description="alumno", ordering="first_name")
     def who(self, student: Student) -> SafeString | str:
         return person(student.full_name, student.email)

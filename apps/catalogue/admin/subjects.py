@@ -61,23 +61,39 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
     link_lookups = ("degree__id__exact",)
     search_fields = ("name",)
     autocomplete_fields = ("degree",)
-    fields = (
-        "degree",
-        "name",
-        ("final_price", "vat"),
-        "total_discounts",
-        "list_price_warning",
-        "active",
-        "sale_problems",
-        ("complete_only", "videos_count"),
-        ("semester", "code"),
-        ("language", "hours"),
-        ("exam_on", "resit_on"),
-        "pecs_content",
-        "exam_content",
-        "questions",
-        "enrolled_offset",
-        ("active_lessons_count", "enrolled_students_count"),
+    # The long texts are folded, so that the lessons follow what every subject needs.
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "degree",
+                    "name",
+                    ("final_price", "vat"),
+                    "total_discounts",
+                    "list_price_warning",
+                    "active",
+                    "sale_problems",
+                    ("active_lessons_count", "enrolled_students_count"),
+                )
+            },
+        ),
+        (
+            "La ficha",
+            {
+                "fields": (
+                    ("semester", "code"),
+                    ("language", "hours"),
+                    ("exam_on", "resit_on"),
+                    ("complete_only", "videos_count"),
+                    "enrolled_offset",
+                )
+            },
+        ),
+        (
+            "Textos de su página",
+            {"classes": ("collapse",), "fields": ("pecs_content", "exam_content", "questions")},
+        ),
     )
     readonly_fields = (
         "list_price_warning",

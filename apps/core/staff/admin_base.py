@@ -164,7 +164,13 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         # A refused form shows the row as well.
         if self.logs_reading and obj is not None:
             log_reading(request, obj)
+        if obj is not None:
+            context["page_title"] = self.page_title(obj)
         return super().render_change_form(request, context, add, change, form_url, obj)
+
+    def page_title(self, row: Any) -> str:
+        """The heading of a row's page."""
+        return str(row)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None

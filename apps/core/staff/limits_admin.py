@@ -10,16 +10,22 @@ from apps.core.staff.admin_base import AcademyModelAdmin
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.fresh_password import AsksPasswordToChange
 
-EFFECT = (
+WHOM = (
     "Vale para cada persona del grupo; quien está en varios tiene lo más alto. Un grupo sin fila "
-    "propia tiene lo que muestra el formulario al añadir una. Por encima del descuento, el pedido "
-    "espera a que lo apruebe otra persona, y un precio, un código o una campaña se rechazan. "
-    "Cambiar un curso de hace más de 14 días, o por segunda vez, cuenta como descuento. Los "
-    "plazos que perdona una devolución cuentan en ella. Lo que pase de las ampliaciones lo hace "
-    "alguien con un límite mayor. Los códigos cuentan con todos sus usos el día en que se crean, "
-    "se activan o se alargan. El servidor pone además un máximo de devoluciones y de "
-    "transferencias al día para todos. Los superusuarios no tienen límite de descuentos ni de "
-    "ampliaciones."
+    "propia tiene lo que muestra el formulario al añadir una."
+)
+DISCOUNTS = (
+    "Por encima, el pedido espera a que lo apruebe otra persona, y un precio, un código o una "
+    "campaña se rechazan. Cambiar un curso de hace más de 14 días, o por segunda vez, cuenta como "
+    "descuento. Los códigos cuentan con todos sus usos el día en que se crean, se activan o se "
+    "alargan. Los superusuarios no tienen límite."
+)
+REFUNDS = (
+    "Los plazos que perdona una devolución cuentan en ella. El servidor pone además un máximo de "
+    "devoluciones y de transferencias al día para todos."
+)
+EXTENSIONS = (
+    "Lo que pase de aquí lo hace alguien con un límite mayor. Los superusuarios no tienen límite."
 )
 
 
@@ -50,17 +56,18 @@ class StaffLimitAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
     list_select_related = ("group",)
     search_fields = ("group__name",)
     fieldsets = (
+        (None, {"description": WHOM, "fields": ("group",)}),
         (
-            None,
-            {
-                "description": EFFECT,
-                "fields": (
-                    "group",
-                    ("discount_percent", "discount_a_day"),
-                    ("refund_a_day", "transfer_a_day"),
-                    ("extension_days", "extensions_a_day"),
-                ),
-            },
+            "Descuentos",
+            {"description": DISCOUNTS, "fields": (("discount_percent", "discount_a_day"),)},
+        ),
+        (
+            "Devoluciones y transferencias",
+            {"description": REFUNDS, "fields": (("refund_a_day", "transfer_a_day"),)},
+        ),
+        (
+            "Ampliaciones del acceso",
+            {"description": EXTENSIONS, "fields": (("extension_days", "extensions_a_day"),)},
         ),
     )
 

@@ -129,11 +129,13 @@ def test_the_mail_server_s_error_is_shown(client, carla, settings):
     assert "ConnectionRefusedError: nobody there" in client.get(answer.url).content.decode()
 
 
-def test_a_failed_mail_is_listed_with_its_error(client, carla):
-    Mail.objects.create(
+def test_a_failed_mail_is_listed_with_the_meaning_of_its_error(client, carla):
+    mail = Mail.objects.create(
         key="k", template="job_failed", to="nadie@example.com", message_id="<1@example.com>",
         context={"title": "x"}, status="failed", last_error="SMTPRecipientsRefused: 550 5.1.1",
     )  # fmt: skip
     page = client.get(reverse("admin:core_mail_changelist"), {"status__exact": "failed"})
-    assert "SMTPRecipientsRefused: 550 5.1.1" in page.content.decode()
-    assert "La dirección no existe. Corrígela" in page.content.decode()
+    assert "La dirección no existe. Corrígela" in page.text
+    page = client.get(reverse("admin:core_mail_change", args=[mail.pk]))
+    assert "La dirección no existe. Corrígela" in page.text
+    assert "<code>SMTPRecipientsRefused: 550 5.1.1</code>" in page.text

@@ -109,7 +109,6 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
     raw_id_fields = ("order",)
     actions = ("send_acknowledgement",)
     fieldsets = (
-        (None, {"fields": ("status", "order", "answer", "note")}),
         (
             "El contrato",
             {"fields": ("contract", "waiver", "used", "refunds", "refund_link", "other_orders")},
@@ -128,6 +127,7 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
                 )
             },
         ),
+        ("Qué se decide", {"fields": ("status", "order", "answer", "note")}),
     )
     readonly_fields = (
         "received", "deadline", "in_time_shown", "acknowledged", "resolved_at", "name", "email",
@@ -153,9 +153,9 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
         """Leave out the link to the refund for whoever may not refund."""
         if request.user.has_perm("orders.refund_order"):
             return self.fieldsets
-        first, (title, contract), *others = self.fieldsets
+        (title, contract), *others = self.fieldsets
         fields = tuple(name for name in contract["fields"] if name != "refund_link")
-        return (first, (title, {"fields": fields}), *others)
+        return ((title, {"fields": fields}), *others)
 
     def save_model(
         self, request: HttpRequest, obj: Withdrawal, form: forms.ModelForm[Withdrawal], change: bool

@@ -141,6 +141,13 @@ class DisputeAdmin(_OfPaymentAdmin):
     )
     readonly_fields = ("next_step", "deadline", "order", "worth", "at_stripe", "evidence")
 
+    def page_title(self, row: Dispute) -> str:
+        order: Order | None = row.payment.order
+        if order is None:
+            return str(row)
+        name = f"{order.first_name} {order.last_name}".strip() or order.email
+        return f"Disputa de {name}, pedido {order.pk}"
+
     def get_fields(self, request: HttpRequest, obj: Dispute | None = None) -> Any:
         fields = list(self.fields)
         if request.user.has_perm("orders.export_order") and obj and obj.payment.order_id:
