@@ -83,8 +83,8 @@ const entryPoints = [
   { in: join(source, "styles", "admin", "main.css"), out: "admin" },
   { in: join(source, "images", "favicon.svg"), out: "favicon" },
   ...readdirSync(join(source, "images"))
-    .filter((file) => file.endsWith(".png"))
-    .map((file) => ({ in: join(source, "images", file), out: file.replace(".png", "") })),
+    .filter((file) => /\.(png|webp)$/.test(file))
+    .map((file) => ({ in: join(source, "images", file), out: file.replace(/\.\w+$/, "") })),
   ...islands.map((name) => ({ in: join(source, "islands", name, "index.tsx"), out: name })),
 ];
 
@@ -102,7 +102,7 @@ const writeManifest = {
       const manifest = {};
       for (const { file, inputs, entryPoint, imports } of outputs) {
         const sources = Object.keys(inputs);
-        const isAsset = sources.length === 1 && /\.(svg|png|woff2)$/.test(file);
+        const isAsset = sources.length === 1 && /\.(svg|png|webp|woff2)$/.test(file);
         if (!entryPoint && !isAsset) continue;
         manifest[file.replace(/-[0-9A-Z]{8}(?=\.\w+$)/, "")] = {
           file: `build/${file}`,
@@ -221,7 +221,7 @@ const options = {
   entryNames: "[name]-[hash]",
   chunkNames: "[name]-[hash]",
   assetNames: "[name]-[hash]",
-  loader: { ".woff2": "file", ".svg": "copy", ".png": "copy" },
+  loader: { ".woff2": "file", ".svg": "copy", ".png": "copy", ".webp": "copy" },
   charset: "utf8",
   legalComments: "none",
   metafile: true,

@@ -1,7 +1,8 @@
 """Words of a search that are no names: a lesson, a semester, a code, a number.
 
-"pec 1" is the lesson, "2.º semestre" the half of the year, "65011027" the code of a subject at its
-university. What is left are words of names, in which "1" is also "I".
+"pec 1" is the lesson, "examen de enero" the exam's month, "2.º semestre" the half of the year,
+"65011027" the code of a subject at its university. What is left are words of names, in which "1"
+is also "I".
 """
 
 import re
@@ -30,6 +31,14 @@ _ORDINALS = {
 _HALVES = ("semestre", "cuatrimestre")
 # The first word of a lesson's title, as typed, and as titles have it.
 _LESSONS = {"pec": "PEC", "pecs": "PEC", "pr": "PR", "practica": "PR"}
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre",
+         "octubre", "noviembre", "diciembre"),
+        start=1,
+    )
+}  # fmt: skip
 _NUMBER = re.compile(r"[1-9]\d?")
 _TOGETHER = re.compile(r"(pec|pr)-?([1-9]\d?)")
 # A code has digits, and more signs than the number of a lesson or of a year.
@@ -82,6 +91,10 @@ def understand(text: str, *, is_name: Callable[[str], bool]) -> Asked:
         elif form in _LESSONS and _NUMBER.fullmatch(following):
             title = f"{_LESSONS[form]} {following}"
             take(title, _has_lesson(Q(title__iexact=title)), place, place + 1)
+        elif form == "examen" and not is_name(form) and (months := _months_at(forms, place + 1)):
+            month = _MONTHS[forms[months[-1]]]
+            held = Q(exam_on__month=month) | Q(resit_on__month=month)
+            take(f"Examen en {forms[months[-1]]}", held, place, *months)
         elif form == "examen" and not is_name(form):
             take("Examen", _has_lesson(Q(kind=LessonKind.EXAM)), place)
         elif following in _HALVES and form in _ORDINALS:
@@ -103,6 +116,13 @@ def understand(text: str, *, is_name: Callable[[str], bool]) -> Asked:
     if not asked.words and not asked.parts:
         asked.words = words
     return asked
+
+
+def _months_at(forms: list[str], place: int) -> list[int]:
+    """The places of "enero" or "de enero" from this place on; [] for other words."""
+    after_filler = place + (forms[place : place + 1] in (["de"], ["en"]))
+    is_month = forms[after_filler : after_filler + 1] and forms[after_filler] in _MONTHS
+    return list(range(place, after_filler + 1)) if is_month else []
 
 
 def _codes_among(forms: list[str]) -> set[str]:

@@ -72,6 +72,17 @@ class ExchangeIsFixed(AcademyError):
     )
 
 
+class RenewalIsFixed(AcademyError):
+    """A renewal has one price for what it renews, and no price for a part of it."""
+
+    status = 409
+    code = "renewal_fixed"
+    message = (
+        "Esta renovación se paga entera, tal como está. Si quieres renovar solo una parte, "
+        "escríbenos y lo vemos contigo."
+    )
+
+
 class OrderIsPersonal(AcademyError):
     """The price of the order is for its student alone: it takes no other address, and no gift."""
 

@@ -444,3 +444,6 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
         allow_null=True,
         help_text="Qué ha dicho el banco del último pago, si lo ha hecho esperar.",
     )
+    renewal = serializers.BooleanField(
+        help_text="Renueva un acceso: se paga entero y de una vez, sin código ni transferencia."
+    )

@@ -326,6 +326,13 @@ def teachers_named(text: str) -> list[TeamMember]:
     ]
 
 
+def subjects_of(teachers: list[TeamMember]) -> SubjectQuerySet:
+    """The subjects that name one of the teachers as their own."""
+    own = TeamMember.subjects.through.objects.filter(teammember__in=teachers)
+    opened = University.objects.open()
+    return Subject.objects.findable().filter(pk__in=own.values("subject"), university__in=opened)
+
+
 @public_page("q", "orden", "pagina")
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
@@ -334,7 +341,10 @@ def search_page(request: HttpRequest) -> HttpResponse:
     teachers = teachers_named(text)
     found = search_catalogue(text, corrects=not teachers)
     order = order_of(request.GET)
-    page, shown = subjects_in_order(found.subjects, order, request.GET.get("pagina"))
+    subjects = found.subjects
+    if teachers and not subjects.exists():
+        subjects = subjects_of(teachers)
+    page, shown = subjects_in_order(subjects, order, request.GET.get("pagina"))
     own = _searched(text)
     academy = academy_props()
 

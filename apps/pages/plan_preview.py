@@ -1,7 +1,13 @@
-"""The example subject that the plan preview on /servicios shows."""
+"""The example subject that the plan preview on /servicios shows.
 
+Where a lesson is marked as a sample, its first page and its three questions are what opens.
+"""
+
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from apps.pages.models import LessonSample
 
 EXAMPLE_SUBJECT = "Introducción a la Microeconomía"
 # Dates without a year: those of an example semester.
@@ -169,10 +175,31 @@ ITEMS = (
 )
 
 
-def preview_props() -> dict[str, Any]:
-    """The props of the plan-preview island."""
+def preview_props(sample: LessonSample | None = None) -> dict[str, Any]:
+    """The props of the plan-preview island. `sample` is what opens in it, if there is any."""
     return {
         "subject": EXAMPLE_SUBJECT,
         "semester": SEMESTER,
         "items": [asdict(item) for item in ITEMS],
+        "sample": _sample(sample) if sample is not None else None,
+    }
+
+
+def _sample(sample: LessonSample) -> dict[str, Any]:
+    """The page and the questions of the item that is called like the lesson, else of PEC 1."""
+    lesson = sample.lesson
+    item = next((one for one in ITEMS if one.name == lesson.title and one.solved), ITEMS[0])
+    return {
+        "item_id": item.id,
+        "name": f"{lesson.title} de {lesson.subject.name}",
+        "paragraphs": re.split(r"\n\s*\n", sample.first_page.replace("\r\n", "\n").strip()),
+        "questions": [
+            {
+                "text": question.text,
+                "answers": question.answers,
+                "right_answer": question.right_answer,
+                "why": question.why,
+            }
+            for question in sample.questions()
+        ],
     }

@@ -82,10 +82,11 @@ def inicio(request: HttpRequest) -> HttpResponse:
 @public_page()
 @require_safe
 def servicios(request: HttpRequest) -> HttpResponse:
+    sample = first_sample()
     return render(
         request,
         "pages/servicios.html",
-        {"plans": price_plans(), "preview": preview_props(), "sample": first_sample()},
+        {"plans": price_plans(), "preview": preview_props(sample), "sample": sample},
     )
 
 

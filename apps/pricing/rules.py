@@ -36,6 +36,7 @@ MONTHS = (
 PROMO_NAME = "Código promocional"
 QUOTE_NAME = "Precio de tu presupuesto"
 AGREED_NAME = "Precio acordado"
+RENEWAL_NAME = "Precio de renovación"
 CREDIT_NAME = "Ya pagado por tus lecciones"
 
 

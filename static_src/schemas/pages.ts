@@ -22,3 +22,22 @@ export const PreviewItem = z.pipe(
   z.transform(({ test_questions, ...rest }) => ({ ...rest, testQuestions: test_questions })),
 );
 export type PreviewItem = z.output<typeof PreviewItem>;
+
+/** What opens in the plan preview: the first page and the test questions of a lesson. */
+export const PreviewSample = z.pipe(
+  z.object({
+    item_id: z.number(),
+    name: z.string(),
+    paragraphs: z.array(z.string()),
+    questions: z.array(
+      z.object({
+        text: z.string(),
+        answers: z.array(z.string()),
+        right_answer: z.string(),
+        why: z.string(),
+      }),
+    ),
+  }),
+  z.transform(({ item_id, ...rest }) => ({ ...rest, itemId: item_id })),
+);
+export type PreviewSample = z.output<typeof PreviewSample>;

@@ -64,6 +64,7 @@ export const RecoveredOrder = z.pipe(
     installment_minimum: cents,
     changes: z.array(Change),
     bank: z.nullable(z.enum(["confirming", "declined"])),
+    renewal: z.boolean(),
   }),
   z.transform((order) => ({
     id: order.id,
@@ -83,6 +84,8 @@ export const RecoveredOrder = z.pipe(
     changes: order.changes,
     /** What the bank has said of the last payment, if it made the buyer wait. */
     bank: order.bank,
+    /** It renews access: it is paid as it is and at once, without a code or a transfer. */
+    isRenewal: order.renewal,
   })),
 );
 export type RecoveredOrder = z.output<typeof RecoveredOrder>;

@@ -72,6 +72,7 @@ SECTIONS = {
     "checkout": "bench_checkout:checkout_rows",
     "sizes": "bench_sizes:size_rows",
     "interaction": "bench_interaction:interaction_rows",
+    "phones": "bench_phones:phone_rows",
 }
 
 

@@ -1,5 +1,7 @@
 """Search over the whole catalogue: words, accents, mistyped words, degrees and universities."""
 
+from datetime import date
+
 import pytest
 
 from apps.catalogue.models import Subject, University
@@ -149,6 +151,7 @@ def numbered():
     make_subject("Introducción a la estadística", degree=degree, semester="whole_year")
     make_subject("Derecho 1: parte general", degree=degree)
     second.lessons.update(title="Examen", kind="exam")
+    Subject.objects.filter(pk=first.pk).update(exam_on=date(2027, 1, 20), resit_on=date(2027, 6, 9))
     return first
 
 
@@ -164,6 +167,9 @@ def numbered():
         ("estadistica PEC-2", {"Estadística I", "Introducción a la estadística"}, ["PEC 2"]),
         ("pec 9", set(), ["PEC 9"]),
         ("examen", {"Estadística II"}, ["Examen"]),
+        ("examen enero", {"Estadística I"}, ["Examen en enero"]),
+        ("estadistica examen de junio", {"Estadística I"}, ["Examen en junio"]),
+        ("examen marzo", set(), ["Examen en marzo"]),
         ("primer semestre", {"Estadística I"}, ["Primer semestre"]),
         ("estadistica 2.º cuatrimestre", {"Estadística II"}, ["Segundo semestre"]),
         ("semestre 2", {"Estadística II"}, ["Segundo semestre"]),

@@ -32,7 +32,7 @@ from apps.orders.models import (
     StaffOrder,
 )
 from apps.orders.models.statuses import INSTALMENT_SETTLED, InstalmentStatus, PaymentStatus
-from apps.pricing.rules import AGREED_NAME
+from apps.pricing.rules import AGREED_NAME, RENEWAL_NAME
 
 INSTALMENT_TONES = {
     InstalmentStatus.DUE: Tone.WAIT,
@@ -98,10 +98,10 @@ class DiscountRows(ReadOnlyRowsInline):
     def what(self, discount: OrderDiscount) -> str:
         """Its name. The price that staff agreed has a name for staff, and not for the buyer."""
         by_staff: StaffOrder | None = getattr(discount.order, "by_staff", None)
+        if discount.name == RENEWAL_NAME:
+            return "Precio de la renovación, y los descuentos de ese día"
         if discount.name != AGREED_NAME or by_staff is None:
             return discount.name
-        if by_staff.renewal:
-            return "Precio de la renovación, y los descuentos de ese día"
         if by_staff.exchanged_line_id is not None:
             return "Lo ya pagado por lo que se cambia, y los descuentos de ese día"
         return "Descuento del equipo, y los descuentos de ese día"

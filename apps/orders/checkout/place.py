@@ -17,6 +17,7 @@ from apps.orders.errors import (
     GiftChanged,
     OpenPaymentInTheWay,
     OrderIsPersonal,
+    RenewalIsFixed,
 )
 from apps.orders.gifts.details import GiftDetails, stored_details
 from apps.orders.models import Order, StaffOrder
@@ -76,6 +77,8 @@ def place(checkout: Checkout) -> Placed:
     )
     _raise_first_refusal(offer)
     _refuse_counted_code(checkout, offer)
+    if by_staff is not None and by_staff.renewal and not _has_same_lines(by_staff, offer):
+        raise RenewalIsFixed
     if by_staff is not None and by_staff.exchanged_line_id is not None:
         _refuse_another_content(by_staff, checkout, offer)
 
@@ -127,7 +130,7 @@ def _refuse_unseen_gift(checkout: Checkout, gift: GiftDetails | None) -> None:
 def _refuse_another_content(by_staff: StaffOrder, checkout: Checkout, offer: Offer) -> None:
     """Raise ExchangeIsFixed unless an order for which a line is exchanged is paid as it is."""
     order = by_staff.order
-    same_lines = {line.key for line in offer.lines} == {row.key for row in order.lines.all()}
+    same_lines = _has_same_lines(by_staff, offer)
     same_price = offer.total_cents == order.total_cents and offer.code is None
     if not (same_lines and same_price) or checkout.payment_type != PaymentType.FULL:
         raise ExchangeIsFixed
@@ -139,6 +142,11 @@ def _raise_first_refusal(offer: Offer) -> None:
         if isinstance(refusal, PromoRefused):
             refusal.extra |= replace(offer, notice="").as_json
         raise refusal
+
+
+def _has_same_lines(by_staff: StaffOrder, offer: Offer) -> bool:
+    stored = {row.key for row in by_staff.order.lines.all()}
+    return {line.key for line in offer.lines} == stored
 
 
 def _refuse_counted_code(checkout: Checkout, offer: Offer) -> None:

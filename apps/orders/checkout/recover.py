@@ -10,6 +10,7 @@ from apps.core.monitoring.purchase_log import log_step
 from apps.orders.checkout.existing_order import open_order
 from apps.orders.gifts.details import stored_details
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment
+from apps.orders.models.staff_order import is_renewal
 from apps.orders.models.statuses import EventKind
 from apps.orders.offer.again import AS_SAVED, OfferedAgain, Wishes, offer_again
 from apps.orders.offer.cart import CartLine
@@ -47,6 +48,7 @@ class Recovered:
             "saved_total": as_json(order.total_cents),
             "changes": [change.as_json for change in self.now.changes],
             "bank": bank_answer(order),
+            "renewal": is_renewal(order),
             **({"gift": asdict(gift)} if gift else {}),
         }
 

@@ -19,6 +19,7 @@ from apps.orders.errors import (
     Unavailable,
 )
 from apps.orders.models import Order
+from apps.orders.models.staff_order import is_renewal
 from apps.orders.offer import binding_quotes, lesson_credit
 from apps.orders.offer.binding_quotes import BindingPrice, BindingQuote
 from apps.orders.offer.bought_before import BoughtBefore, lines_bought_before
@@ -33,6 +34,7 @@ from apps.pricing.reads import campaigns_today, current_terms, terms_at
 from apps.pricing.rules import (
     AGREED_NAME,
     QUOTE_NAME,
+    RENEWAL_NAME,
     Campaigns,
     CartQuote,
     Discount,
@@ -41,6 +43,9 @@ from apps.pricing.rules import (
     quote_cart,
 )
 from apps.pricing.sale_terms import SaleTerms
+
+RENEWAL_AT_ONCE = "Una renovación se paga de una vez, a su precio de renovación."
+NO_CODE_ON_RENEWAL = "El precio de renovación no admite además un código promocional."
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ class Facts:
     agreed_cents: int | None = None
     # The least total for instalments when the quote was sent, or when staff agreed the total.
     promised_minimum_cents: int | None = None
+    # The order renews access: its one price is paid at once, and takes no code.
+    is_renewal: bool = False
     # Why the quote binds nobody, and the buyer's standing with its friend code.
     quote: BindingQuote | None = None
     quote_refusal: str = ""
@@ -225,6 +232,7 @@ def look_up(asked: Asked) -> Facts:
         paid_for_lessons=paid_for_lessons,
         agreed_cents=agreed_cents,
         promised_minimum_cents=_promised_minimum(asked.order, agreed_cents, quote),
+        is_renewal=asked.order is not None and is_renewal(asked.order),
         quote=quote,
         quote_refusal=quote_refusal,
         friend=friend,
@@ -330,7 +338,7 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         campaigns=facts.campaigns,
         promo=code.promo.terms() if code is not None else None,
         binding_cents=binding.price_cents,
-        binding_name=AGREED_NAME if binding.is_agreed else QUOTE_NAME,
+        binding_name=_binding_name(facts, binding),
     )
     terms = _terms_of_instalments(facts, binding)
     offer = Offer(
@@ -350,7 +358,10 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         notice=binding.notice,
         instalment_minimum_cents=terms.instalment_minimum_total_cents,
     )
-    if asked.payment_type == PaymentType.INSTALMENTS:
+    if asked.payment_type == PaymentType.INSTALMENTS and facts.is_renewal:
+        fields = {"payment_type": [RENEWAL_AT_ONCE]}
+        refusals.append(InstalmentsUnavailable(RENEWAL_AT_ONCE, fields=fields))
+    elif asked.payment_type == PaymentType.INSTALMENTS:
         reason = instalments_refusal(items, price.total_cents, terms=terms)
         if reason is not None:
             sentence = instalments_refusal_sentence(reason, terms)
@@ -362,6 +373,12 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         changed = FriendDiscountLost if binding.buyer_refused else PriceChanged
         refusals.append(changed(**offer.as_json))
     return replace(offer, refusals=tuple(refusals))
+
+
+def _binding_name(facts: Facts, binding: BindingPrice) -> str:
+    if not binding.is_agreed:
+        return QUOTE_NAME
+    return RENEWAL_NAME if facts.is_renewal else AGREED_NAME
 
 
 def _terms_of_instalments(facts: Facts, binding: BindingPrice) -> SaleTerms:
@@ -381,11 +398,11 @@ def _other_plan(plan: InstalmentPlan) -> str:
 
 
 def _binding(asked: Asked, facts: Facts) -> BindingPrice:
-    """The price that staff or a quote bind, if any. A typed code sets the staff's aside."""
+    """The price that staff, a renewal or a quote bind, if any. A typed code sets staff's aside."""
     agreed = asked.agreed_cents
     if agreed is None and asked.order and asked.order.payment_type == asked.payment_type:
         agreed = facts.agreed_cents
-    if agreed is not None and not asked.code:
+    if agreed is not None and (facts.is_renewal or not asked.code):
         return BindingPrice(price_cents=agreed, is_promised=True, is_agreed=True)
     if facts.quote is None or facts.quote_refusal:
         return BindingPrice(notice=facts.quote_refusal)
@@ -403,6 +420,8 @@ def _code(
     asked: Asked, facts: Facts, binding: BindingPrice
 ) -> tuple[Standing | None, PromoRefused | None]:
     """The code to reserve: the typed one, or the friend code of the binding quote."""
+    if asked.code and facts.is_renewal:
+        return None, PromoRefused(NO_CODE_ON_RENEWAL)
     if binding.price_cents is None:
         return (None, facts.code_refusal) if facts.code_refusal else (facts.code, None)
     if asked.code:

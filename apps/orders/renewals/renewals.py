@@ -92,7 +92,7 @@ def price(student: Student, ended_on: date) -> Renewal:
         raise CannotRenew
     # Without the student: what they have bought before is no reason against a renewal.
     asked = Asked(items=items, payment_type=PaymentType.FULL)
-    facts = look_up(asked)
+    facts = replace(look_up(asked), is_renewal=True)
     full = make_offer(asked, facts)
     ends_on = access_end(now)
     if full.refusals or ends_on is None or ends_on <= ended_on:

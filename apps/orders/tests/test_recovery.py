@@ -56,6 +56,7 @@ def test_recovery_link_answers_with_the_order(api, saved):
         "installment_minimum": 30,
         "changes": [],
         "bank": None,
+        "renewal": False,
     }
     assert answer["items"][0] == {
         "id": micro.pk,

@@ -15,7 +15,7 @@ from apps.core.models import Mail
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
-from apps.orders.errors import OrderIsPersonal
+from apps.orders.errors import InstalmentsUnavailable, OrderIsPersonal, RenewalIsFixed
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.jobs import offer_renewals
 from apps.orders.ledger.payments import ConfirmedPayment
@@ -28,8 +28,9 @@ from apps.orders.settlement.open_payments import expire
 from apps.payments.audit import audit
 from apps.pricing.models import Terms
 from apps.pricing.payment_type import PaymentType
+from apps.pricing.promo_checks import PromoRefused
 from apps.students.services import change_email, find_or_create_student
-from tests.helpers.factories import make_subject
+from tests.helpers.factories import make_promo, make_subject
 from tests.helpers.parallel import in_parallel
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
@@ -256,6 +257,47 @@ def test_renewal_is_paid_for_its_own_student_alone(ana, micro):
     with pytest.raises(CorrectionClosed):
         ask_for_correction(order_id=order.pk, token=order.auth_token, email="bea@example.com")
     assert Enrolment.objects.get().ends_on == NEXT_END
+
+
+def recovered(order, **wishes):
+    """The answer of GET /api/orders/recover to the page of the order, with the buyer's wishes."""
+    query = {"order": order.pk, "token": order.auth_token, **wishes}
+    return Client().get("/api/orders/recover", query).json()
+
+
+def test_page_of_a_renewal_offers_its_one_price(ana, micro):
+    order = open_order(token(ana))
+    answer = recovered(order)
+    assert answer["renewal"] is True
+    assert answer["changes"] == []
+    assert answer["discounts"] == [{"name": "Precio de renovación", "amount": 100.8}]
+    assert answer["totals"] == {"full_payment": 91.2, "installment": 91.2}
+
+    answer = recovered(order, payment_type="installment")
+    assert (answer["total_amount"], answer["payment_type"]) == (91.2, "full_payment")
+    make_promo("GRATIS100", value="100")
+    answer = recovered(order, promo_code="GRATIS100")
+    assert (answer["total_amount"], answer["promo_code"]) == (91.2, None)
+
+
+def test_renewal_is_paid_at_once_as_it_is_and_without_a_code(ana, micro):
+    other = make_subject("Estadística")
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=MADRID), tick=False):
+        grant_access(student=ana, items=[(other.pk, None)], order_id=900_002)
+        provision.func(order_id=900_002)
+    order = open_order(token(ana))
+    make_promo("GRATIS100", value="100")
+    part = (CheckoutItem(micro.pk),)
+    for refusal, change in (
+        (InstalmentsUnavailable, {"payment_type": PaymentType.INSTALMENTS}),
+        (PromoRefused, {"promo_code": "GRATIS100"}),
+        (RenewalIsFixed, {"items": part, "expected_total_cents": 18240}),
+    ):
+        with pytest.raises(refusal):
+            place(checkout_of(order, **change))
+    order.refresh_from_db()
+    assert (order.revision, order.payment_type) == (1, PaymentType.FULL)
+    place(checkout_of(order))
 
 
 def test_link_ends_with_a_change_of_the_address_and_the_order_follows_the_student(ana, micro):

@@ -281,6 +281,7 @@ def test_search_finds_teachers_by_their_names(client, subject):
     for typed in ("benitez", "alvaro ben", "BENÍTEZ álvaro"):
         page = client.get("/buscar", {"q": typed}).content.decode()
         assert row.page_path in page, typed
+        assert subject.page_path in page
         assert "No se encontraron" not in page
     assert row.page_path not in client.get("/buscar", {"q": "itez"}).content.decode()
     assert row.page_path not in client.get("/buscar").content.decode()

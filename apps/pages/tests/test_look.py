@@ -9,9 +9,11 @@ from django.test import Client
 
 from apps.pages import models as pages
 from apps.pages.exercises import EXERCISES, exercise_at
+from apps.pages.models import LessonSample
+from apps.pages.plan_preview import preview_props
 from apps.pages.templatetags.pages import PORTRAITS, portrait
 from apps.pages.tests.test_pages import visible_text
-from tests.helpers.factories import make_university
+from tests.helpers.factories import make_subject, make_university
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +89,24 @@ def test_plan_preview_shows_what_the_plan_opens_and_what_opens_the_rest(client):
     assert "Primer semestre · del 16 de septiembre al 31 de enero" in text
     assert "PEC 1 Oferta y demanda Entrega: 14 de octubre" in text
     assert text.count("Bloqueado Se abre con la Asignatura Completa") == 3
+
+
+@pytest.mark.parametrize(("title", "opens"), [("PEC 1", 1), ("PEC 3", 3), ("Tema 1", 1)])
+def test_sample_lesson_is_what_opens_in_the_plan_preview(client, title, opens):
+    subject = make_subject("Estadística", lessons=1)
+    subject.lessons.update(title=title)
+    sample = LessonSample.objects.create(
+        lesson=subject.lessons.get(),
+        first_page="PEC\r\n\r\nLa media es 6,6.",
+        test="¿Cuánto?\n- 1\n+ 2\n= Porque sí.",
+    )
+    props = preview_props(sample)["sample"]
+    assert (props["item_id"], props["name"]) == (opens, f"{title} de Estadística")
+    assert props["paragraphs"] == ["PEC", "La media es 6,6."]
+    assert [question["right_answer"] for question in props["questions"]] == ["2"]
+    shown = "La media es 6,6." in visible_text(html_of(client, "/servicios"))
+    # The individual plan shows PEC 1.
+    assert shown == (opens == 1)
 
 
 def test_page_that_does_not_exist_searches_for_the_subject(client):

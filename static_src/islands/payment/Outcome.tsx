@@ -174,11 +174,17 @@ export function TransferToMake({ transfer, email, academy }: TransferProps) {
         </div>
         <div>
           <dt>IBAN</dt>
-          <dd>{transfer.iban}</dd>
+          <dd>
+            {transfer.iban}
+            <Copy what="IBAN" text={transfer.iban} />
+          </dd>
         </div>
         <div>
           <dt>Concepto</dt>
-          <dd>{transfer.reference}</dd>
+          <dd>
+            {transfer.reference}
+            <Copy what="concepto" text={transfer.reference} />
+          </dd>
         </div>
       </dl>
       <p>
@@ -190,6 +196,22 @@ export function TransferToMake({ transfer, email, academy }: TransferProps) {
         <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
       </p>
     </div>
+  );
+}
+
+/** A button that copies the text, for the form of the bank's app. */
+function Copy({ what, text }: { what: string; text: string }) {
+  // Browsers have no clipboard for pages without TLS.
+  if (!navigator.clipboard) return null;
+  const tell = (title: string) => () => toast({ title, tone: "info" });
+  const copy = () =>
+    navigator.clipboard
+      .writeText(text)
+      .then(tell(`Has copiado el ${what}`), tell(`Copia el ${what} a mano`));
+  return (
+    <button type="button" className="button button--plain" onClick={copy}>
+      Copiar<span className="visually-hidden"> el {what}</span>
+    </button>
   );
 }
 

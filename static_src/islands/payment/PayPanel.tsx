@@ -121,7 +121,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           onPress={mayOpenWallet}
           paypal={academy.paypal}
           onPay={props.onWallet}
-          after={<p className="wallets__or">o con {ways}</p>}
+          after={<p className="wallets__or">o sin cartera</p>}
         />
       )}
       {payment.phase === "none" && (
@@ -129,8 +129,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           {free
             ? "No hay nada que pagar: no te pedimos tarjeta ni se cobra nada."
             : academy.hostedCheckout
-              ? `Al pulsar «Pagar» te llevamos a la página de Stripe para pagar con ${ways}. No se cobra nada hasta que lo confirmes allí.`
-              : `Al pulsar «Pagar» se abre el formulario de Stripe para pagar con ${ways}. No se cobra nada hasta que lo rellenes y lo confirmes.`}
+              ? "Al pulsar «Pagar» te llevamos a la página de Stripe. No se cobra nada hasta que lo confirmes allí."
+              : "Al pulsar «Pagar» se abre el formulario de Stripe. No se cobra nada hasta que lo rellenes y lo confirmes."}
         </p>
       )}
       {payment.phase === "preparing" && (

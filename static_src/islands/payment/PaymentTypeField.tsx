@@ -3,7 +3,6 @@ import { type InstalmentsRefusal, splitInstalments } from "../../lib/pricing/quo
 import type { Academy } from "../../schemas/academy";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
-import { waysToPay } from "./waysToPay";
 
 /** "de 20 y de 40" */
 const dayList = new Intl.ListFormat("es-ES");
@@ -59,21 +58,13 @@ export function PaymentTypeField(props: Props) {
   );
 }
 
-type OtherPaymentsProps = { academy: Academy; paymentType: PaymentType };
-
-/** The ways to pay on the page, and those that it does not take itself. */
-export function OtherPayments({ academy, paymentType }: OtherPaymentsProps) {
+/** The ways to pay that the page does not take itself, if there are any. */
+export function OtherPayments({ academy }: { academy: Academy }) {
+  if (!academy.otherPayments) return null;
   return (
     <p className="form__note">
-      Aquí pagas con {waysToPay(academy, paymentType)}
-      {academy.transfer && paymentType === "full_payment" && ", o por transferencia"}.
-      {academy.otherPayments && (
-        <>
-          {" "}
-          También aceptamos {academy.otherPayments}: escríbenos a{" "}
-          <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
-        </>
-      )}
+      También aceptamos {academy.otherPayments}: escríbenos a{" "}
+      <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
     </p>
   );
 }

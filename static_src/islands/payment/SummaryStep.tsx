@@ -141,7 +141,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           disabled={busy}
           onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
         />
-        <OtherPayments academy={academy} paymentType={paymentType} />
+        <OtherPayments academy={academy} />
       </div>
       <section className="purchase__pay" aria-labelledby="pay-heading">
         <h3 className="purchase__heading" id="pay-heading">

@@ -43,52 +43,75 @@ type Props = {
 /** The error of a required box, if the wallet was pressed before it was ticked. */
 export const TICK_THIS_BOX = "Marca esta casilla para pagar.";
 
-// Whether this browser had a wallet when it was last asked. Then its space is reserved at once.
-let knownToBeAvailable = false;
+// Whether this browser has a wallet, as far as is known. Most have one, so its room is kept at once.
+let isAvailable = true;
 
 /**
- * The buttons of the wallets. Without an available wallet, or without Stripe.js, there is nothing:
- * the card form reports its own failure.
+ * The buttons of the wallets, and their room until Stripe has said which there are. Without an
+ * available wallet, or without Stripe.js, there is nothing: the card form reports its own failure.
  */
 export function Wallets(props: Props) {
+  // Instalments need other wallets: those that can be charged again without the buyer.
+  return <WalletsOfType key={props.paymentType} {...props} />;
+}
+
+function WalletsOfType(props: Props) {
+  const { before, after } = props;
   const [stripe, setStripe] = useState<Stripe | null>(null);
+  const [state, setState] = useState<"waiting" | "shown" | "none">(
+    isAvailable ? "waiting" : "none",
+  );
   const appearance = useAppearance();
   useEffect(() => {
     let left = false;
     stripeSource.get().then(
       (loaded) => left || setStripe(loaded),
-      () => undefined,
+      () => left || setState("none"),
     );
     return () => {
       left = true;
     };
   }, []);
-  if (!stripe) return null;
+  const hasRoom = state !== "none";
   return (
-    <Elements
-      // Instalments need other wallets: those that can be charged again without the buyer.
-      key={props.paymentType}
-      stripe={stripe}
-      options={{
-        mode: "payment",
-        amount: props.amountCents,
-        currency: "eur",
-        setupFutureUsage: props.paymentType === "installment" ? "off_session" : null,
-        appearance,
-        locale: "es",
-      }}
-    >
-      <Buttons {...props} />
-    </Elements>
+    <div className={hasRoom ? "wallets" : "wallets wallets--none"} inert={!hasRoom}>
+      {hasRoom && before}
+      <div className={state === "waiting" ? "wallets__buttons skeleton" : "wallets__buttons"}>
+        {stripe && (
+          <Elements
+            stripe={stripe}
+            options={{
+              mode: "payment",
+              amount: props.amountCents,
+              currency: "eur",
+              setupFutureUsage: props.paymentType === "installment" ? "off_session" : null,
+              appearance,
+              locale: "es",
+            }}
+          >
+            <Buttons
+              {...props}
+              onKnown={(available) => {
+                isAvailable = available;
+                const mayAppear = hasRoom || (props.mayAppear?.() ?? true);
+                setState(available && mayAppear ? "shown" : "none");
+              }}
+            />
+          </Elements>
+        )}
+      </div>
+      {hasRoom && after}
+    </div>
   );
 }
 
-function Buttons(props: Props) {
-  const { amountCents, asksContact, onPress, onPay, mayAppear, before, after } = props;
+type ButtonsProps = Props & { onKnown(available: boolean): void };
+
+function Buttons(props: ButtonsProps) {
+  const { amountCents, asksContact, onPress, onPay, onKnown } = props;
   const paypal = props.paypal && props.paymentType === "full_payment" ? "auto" : "never";
   const stripe = useStripe();
   const elements = useElements();
-  const [available, setAvailable] = useState(knownToBeAvailable);
   const shownCents = useRef(amountCents);
 
   function press(event: StripeExpressCheckoutElementClickEvent) {
@@ -118,29 +141,20 @@ function Buttons(props: Props) {
   }
 
   return (
-    <div className={available ? "wallets" : "wallets wallets--waiting"} inert={!available}>
-      {available && before}
-      <div className="wallets__buttons">
-        <ExpressCheckoutElement
-          options={{
-            emailRequired: asksContact,
-            phoneNumberRequired: asksContact,
-            buttonHeight: 48,
-            paymentMethods: { paypal },
-            buttonType: { applePay: "buy", googlePay: "pay", paypal: "pay" },
-            layout: { maxColumns: 2, maxRows: 3 },
-          }}
-          onReady={({ availablePaymentMethods }) => {
-            knownToBeAvailable = Boolean(availablePaymentMethods);
-            setAvailable(knownToBeAvailable && (available || (mayAppear?.() ?? true)));
-          }}
-          onLoadError={() => setAvailable(false)}
-          onClick={press}
-          onConfirm={authorized}
-        />
-      </div>
-      {available && after}
-    </div>
+    <ExpressCheckoutElement
+      options={{
+        emailRequired: asksContact,
+        phoneNumberRequired: asksContact,
+        buttonHeight: 48,
+        paymentMethods: { paypal },
+        buttonType: { applePay: "buy", googlePay: "pay", paypal: "pay" },
+        layout: { maxColumns: 2, maxRows: 3 },
+      }}
+      onReady={({ availablePaymentMethods }) => onKnown(Boolean(availablePaymentMethods))}
+      onLoadError={() => onKnown(false)}
+      onClick={press}
+      onConfirm={authorized}
+    />
   );
 }
 

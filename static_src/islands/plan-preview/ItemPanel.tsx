@@ -1,17 +1,19 @@
 import type { ReactNode } from "react";
 import { Icon, LockIcon } from "../../lib/icons";
-import type { PreviewItem } from "../../schemas/pages";
+import type { PreviewItem, PreviewSample } from "../../schemas/pages";
 import { type ContentKey, describe, isUnlocked, type Plan } from "./plan";
 
 type Props = {
   item: PreviewItem;
+  /** What opens of the item; null if only its titles are known. */
+  sample: PreviewSample | null;
   plan: Plan;
   chosen: ContentKey | null;
   onChoose(content: ContentKey): void;
 };
 
 /** The content of a PEC or of the exam. Entries that the plan includes can be chosen. */
-export function ItemPanel({ item, plan, chosen, onChoose }: Props) {
+export function ItemPanel({ item, sample, plan, chosen, onChoose }: Props) {
   const entry = (content: ContentKey) => (
     <Entry
       key={content}
@@ -34,7 +36,7 @@ export function ItemPanel({ item, plan, chosen, onChoose }: Props) {
         </h3>
         <p className="preview__due">{item.due}</p>
       </div>
-      <div role="status">{chosen && <Screen item={item} content={chosen} />}</div>
+      <div role="status">{chosen && <Screen item={item} sample={sample} content={chosen} />}</div>
       {item.resolution && item.solved && (
         <Block title="Resolución" state={null}>
           {entry("resolution")}
@@ -105,8 +107,38 @@ function Entry({ title, size, icon, locked, chosen, onChoose }: EntryProps) {
   );
 }
 
-/** A placeholder for the chosen content. The preview does not contain the material itself. */
-function Screen({ item, content }: { item: PreviewItem; content: ContentKey }) {
+type ScreenProps = Pick<Props, "item" | "sample"> & { content: ContentKey };
+
+/** The chosen content: a page or the questions of the sample, a placeholder of anything else. */
+function Screen({ item, sample, content }: ScreenProps) {
+  if (sample && content === "solved") {
+    return (
+      <Opened name={sample.name} what="La primera página de su documento resuelto">
+        {sample.paragraphs.map((text) => (
+          <p key={text}>{text}</p>
+        ))}
+      </Opened>
+    );
+  }
+  if (sample && content === "test") {
+    return (
+      <Opened name={sample.name} what="Tres preguntas de su test">
+        {sample.questions.map(({ text, answers, right_answer, why }) => (
+          <details key={text}>
+            <summary>{text}</summary>
+            <ul>
+              {answers.map((answer) => (
+                <li key={answer}>{answer}</li>
+              ))}
+            </ul>
+            <p>
+              <strong>{right_answer}</strong> {why}
+            </p>
+          </details>
+        ))}
+      </Opened>
+    );
+  }
   const { title, size } = describe(item, content);
   return (
     <figure className="preview__screen">
@@ -116,6 +148,20 @@ function Screen({ item, content }: { item: PreviewItem; content: ContentKey }) {
       <figcaption>
         <strong>{title}</strong>
         <span>{size} · Así lo verás en la plataforma</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+type OpenedProps = { name: string; what: string; children: ReactNode };
+
+function Opened({ name, what, children }: OpenedProps) {
+  return (
+    <figure className="preview__screen">
+      <div className="preview__page">{children}</div>
+      <figcaption>
+        <strong>{name}</strong>
+        <span>{what}</span>
       </figcaption>
     </figure>
   );

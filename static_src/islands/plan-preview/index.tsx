@@ -2,16 +2,21 @@ import { type KeyboardEvent, useEffect, useId, useReducer } from "react";
 import * as z from "zod/mini";
 import { LockIcon } from "../../lib/icons";
 import { defineIsland } from "../../lib/island";
-import { PreviewItem } from "../../schemas/pages";
+import { PreviewItem, PreviewSample } from "../../schemas/pages";
 import { ItemPanel } from "./ItemPanel";
-import { change, FRAGMENTS, isAccessible, type Plan, planOf, preview } from "./plan";
+import { change, FRAGMENTS, firstPreview, isAccessible, type Plan, planOf } from "./plan";
 
 const PLANS: { plan: Plan; name: string }[] = [
   { plan: "individual", name: "PEC Individual" },
   { plan: "full", name: "Asignatura Completa" },
 ];
 
-type Props = { subject: string; semester: string; items: PreviewItem[] };
+type Props = {
+  subject: string;
+  semester: string;
+  items: PreviewItem[];
+  sample: PreviewSample | null;
+};
 
 /** A ring that shows how many of the items the plan opens. */
 function Opened({ count, total }: { count: number; total: number }) {
@@ -30,8 +35,10 @@ function Opened({ count, total }: { count: number; total: number }) {
  * A sample subject of the platform as each plan shows it. `templates/pages/_plan_preview.html` has
  * the HTML shown until it loads.
  */
-function PlanPreview({ subject, semester, items }: Props) {
-  const [state, dispatch] = useReducer(change, planOf(location.hash) ?? "individual", preview);
+function PlanPreview({ subject, semester, items, sample }: Props) {
+  const [state, dispatch] = useReducer(change, planOf(location.hash) ?? "individual", (plan) =>
+    firstPreview(plan, sample?.itemId),
+  );
   const id = useId();
   const item = items.find((other) => other.id === state.itemId);
 
@@ -128,6 +135,7 @@ function PlanPreview({ subject, semester, items }: Props) {
             {item ? (
               <ItemPanel
                 item={item}
+                sample={sample?.itemId === item.id ? sample : null}
                 plan={state.plan}
                 chosen={state.content}
                 onChoose={(content) => dispatch({ type: "content_pressed", content })}
@@ -143,6 +151,11 @@ function PlanPreview({ subject, semester, items }: Props) {
 }
 
 export default defineIsland(
-  z.object({ subject: z.string(), semester: z.string(), items: z.array(PreviewItem) }),
+  z.object({
+    subject: z.string(),
+    semester: z.string(),
+    items: z.array(PreviewItem),
+    sample: z.nullable(PreviewSample),
+  }),
   PlanPreview,
 );

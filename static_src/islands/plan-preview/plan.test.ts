@@ -4,6 +4,7 @@ import {
   type ContentKey,
   change,
   describe as describeContent,
+  firstPreview,
   isAccessible,
   isUnlocked,
   planOf,
@@ -27,6 +28,12 @@ const pec: PreviewItem = {
 it("gives access to PEC 1 only with the individual plan, and preselects it", () => {
   expect(IDS.filter((id) => isAccessible("individual", id))).toEqual([1]);
   expect(preview("individual")).toEqual({ plan: "individual", itemId: 1, content: null });
+});
+
+it("opens the sample at first if the preselected item has it", () => {
+  expect(firstPreview("individual", 1).content).toBe("solved");
+  expect(firstPreview("full", 1).content).toBeNull();
+  expect(firstPreview("individual", undefined).content).toBeNull();
 });
 
 it("gives access to all six items with the full plan, and preselects PEC 2", () => {

@@ -36,6 +36,12 @@ export function preview(plan: Plan): Preview {
   return { plan, itemId: PRESELECTED[plan], content: null };
 }
 
+/** The preview when the page opens: of the item with the sample its solved PEC is open. */
+export function firstPreview(plan: Plan, sampleItemId: number | undefined): Preview {
+  const first = preview(plan);
+  return first.itemId === sampleItemId ? { ...first, content: "solved" } : first;
+}
+
 /** The individual plan includes PEC 1 only, the full plan all six items. */
 export function isAccessible(plan: Plan, itemId: number): boolean {
   return plan === "full" || itemId === PRESELECTED.individual;

@@ -37,7 +37,7 @@ function goHomeWithToast() {
 }
 
 /** A saved order with its payment. The buyer can change what step 2 of the dialog can change. */
-export function RecoveredPurchase({ order: saved, token, pricing, academy }: Props) {
+export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Props) {
   const link = { order: String(saved.id), token };
   // Bizum or PayPal has sent the buyer back without a payment.
   const [refusal] = useState(() => takeRefusal(saved.id));
@@ -49,6 +49,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
     if (refusal) toast({ title: PAYMENT_ERROR, text: refusal, tone: "error" });
   }, [refusal]);
   const { payment, contact, contactErrors, priced, promo } = purchase;
+  const academy = saved.isRenewal ? { ...props.academy, transfer: false } : props.academy;
   const busy = isBusy(purchase);
   const [without, setWithout] = useState<number[]>([]);
   const { order, isCurrent, isAsSaved, problem, reload } = usePricedOrder(
@@ -190,7 +191,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
                   <span className="price">
                     {formatEuros(lines[index]?.listPriceCents ?? item.priceCents)}
                   </span>
-                  {order.items.length > 1 && !isConfirming && (
+                  {order.items.length > 1 && !isConfirming && !saved.isRenewal && (
                     <button
                       type="button"
                       className="button button--plain"
@@ -209,7 +210,12 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
             ))}
           </ul>
         </OrderSummary>
-        {!isConfirming && (
+        {!isConfirming && saved.isRenewal && (
+          <p className="notice">
+            Es el precio de renovación, en un solo pago, y no admite además un código promocional.
+          </p>
+        )}
+        {!isConfirming && !saved.isRenewal && (
           <>
             {order.quote ? (
               <div className="notice">
@@ -251,7 +257,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, academy }: Pro
               disabled={busy}
               onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
             />
-            <OtherPayments academy={academy} paymentType={paymentType} />
+            <OtherPayments academy={academy} />
           </>
         )}
         <dl className="recovery__facts">

@@ -38,6 +38,7 @@ const ORDER = RecoveredOrder.parse({
   installment_minimum: 30,
   changes: [],
   bank: null,
+  renewal: false,
 });
 
 describe("a recovery link", () => {

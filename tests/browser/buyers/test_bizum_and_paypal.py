@@ -15,7 +15,7 @@ from tests.browser.records import (
     only_order,
     payments_at_provider,
 )
-from tests.browser.visitor import Visitor, expect_to_fit, sign_in_staff, wait_until
+from tests.browser.visitor import Visitor, expect_to_fit, settled, sign_in_staff, wait_until
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
@@ -138,7 +138,8 @@ def test_what_is_switched_off_is_neither_offered_nor_named(phone, maths):
         phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
         expect(phone.card_form.get_by_label("Número de tarjeta")).to_be_visible()
         expect(phone.card_form.get_by_role("radio")).to_have_count(0)
-        expect(phone.dialog).to_contain_text("Aquí pagas con tarjeta.")
+        heading = phone.dialog.get_by_role("heading", name="Pago con tarjeta", exact=True)
+        expect(heading).to_be_visible()
         expect(phone.dialog).not_to_contain_text(re.compile("Bizum|PayPal|transferencia"))
     finally:
         SiteSettings.objects.update(bizum=True, paypal=True, transfer=True)
@@ -156,6 +157,10 @@ def test_buyer_who_chooses_a_transfer_reads_how_to_make_it_and_staff_confirm_it(
     order = only_order(email)
     for words in (f"PEDIDO-{order.pk}", settings.TRANSFER_IBAN, "190,00"):
         expect(phone.dialog).to_contain_text(words)
+    phone.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    phone.press(phone.dialog.get_by_role("button", name="Copiar el concepto"))
+    expect(phone.toast("Has copiado el concepto")).to_be_visible()
+    assert settled(phone.page, "() => navigator.clipboard.readText()") == f"PEDIDO-{order.pk}"
     expect_to_fit(phone.page)
     eventually(lambda: mail_with("Datos para pagar tu pedido", email))
     phone.press(phone.dialog.get_by_role("button", name="Cerrar"))

@@ -68,6 +68,11 @@ def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, widt
     link = urlsplit(re.search(r"http\S+/renovar\S+", text)[0])
     page.goto(f"{stack.url}{link.path}?{link.query}")
     page.get_by_role("button", name=re.compile(nbsp("Renovar por 95,00 €"))).click()
+    # One price, paid at once.
+    expect(page.get_by_text("Precio de renovación", exact=True)).to_be_visible()
+    expect(page.get_by_text("Forma de pago")).to_have_count(0)
+    expect_to_fit(page)
+    student.assert_accessible()
     student.tick_boxes().press(student.pay_button("95,00 €"))
     # Nobody has accepted the terms for this order yet.
     student.watch.expect("400.*process-checkout")

@@ -43,6 +43,8 @@ def test_individual_plan_gives_access_to_pec_1_only_and_labels_the_rest_desbloqu
     expect(preview.locator(".preview__item strong")).to_have_text(ITEMS)
     expect(item(preview, "PEC 1")).to_have_attribute("aria-pressed", "true")
     expect(item(preview, "PEC 1")).to_contain_text("Pendiente de pago")
+    # The sample lesson is open.
+    expect(preview.get_by_role("figure")).to_contain_text("La demanda de un libro")
     for name in ITEMS[1:]:
         locked = item(preview, name)
         expect(locked).to_contain_text("Desbloquear")
@@ -69,7 +71,11 @@ def test_clicking_an_accessible_item_toggles_it_and_clears_the_chosen_content(vi
     full(visitor, preview)
     chosen = preview.get_by_role("figure")
     visitor.press(block(preview, "Documentos").get_by_role("button").first)
-    expect(chosen).to_be_visible()
+    expect(chosen).to_contain_text("Así lo verás en la plataforma")
+    visitor.press(item(preview, "PEC 1"))
+    visitor.press(block(preview, "Ejercicios tipo test").get_by_role("button"))
+    visitor.press(chosen.locator("summary").first)
+    expect(chosen.get_by_text("Aumenta: la curva se desplaza a la derecha").last).to_be_visible()
     visitor.assert_accessible()
 
     visitor.press(item(preview, "PEC 3"))
