@@ -19,6 +19,8 @@ from apps.classroom.tests.moodle_server import MANAGER, STUDENT, TEACHER, FakeMo
 
 PASSWORD = "De-antes-2026"
 SYSTEM, COURSE = "system", "course"
+# Moodle's number for an activity that students mark as done themselves.
+COMPLETION_BY_HAND = 1
 
 
 class Site(Protocol):
@@ -199,9 +201,17 @@ class RealSite:
         hidden = {
             tag["name"]: unescape(tag["value"]) for tag in tags if tag.get("type") == "hidden"
         }
-        text = {"name": "PEC", "page[text]": "Haz los ejercicios.", "introeditor[text]": ""}
-        by_hand = {"completion": 1, "visible": 1, "groupmode": 0, "submitbutton": "Guardar"}
-        saved = self._manager.post(address, data={**hidden, **text, **by_hand}, timeout=60)
+        filled_in = {
+            "name": "PEC",
+            "page[text]": "Haz los ejercicios.",
+            "introeditor[text]": "",
+            "availabilityconditionsjson": '{"op":"&","c":[],"showc":[]}',
+            "completion": COMPLETION_BY_HAND,
+            "visible": 1,
+            "groupmode": 0,
+            "submitbutton": "Guardar",
+        }
+        saved = self._manager.post(address, data={**hidden, **filled_in}, timeout=60)
         found = re.search(r"/mod/page/view\.php\?id=(\d+)", saved.url)
         assert found, saved.url
         return int(found[1])
