@@ -23,9 +23,8 @@ from playwright.sync_api import (
 
 from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Degree, Lesson, Subject
-from apps.core.web.session_store import SessionStore
 from apps.students.models import Student
-from apps.students.session import SESSION_KEY
+from tests.helpers.student_session import new_session
 
 GOOD_CARD = "4242424242424242"
 DECLINED_CARD = "4000000000000002"
@@ -219,10 +218,8 @@ class Visitor:
 
     def sign_in(self, student: Student, url: str) -> None:
         """Give the browser a session of the student in the shop at this address."""
-        session = SessionStore()
-        session[SESSION_KEY] = student.pk
-        session.create()
-        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": url}
+        key = new_session(student.pk)
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": key, "url": url}
         self.page.context.add_cookies([cookie])  # type: ignore[list-item]
 
     # ------------------------------------------------------------ catalogue and cart

@@ -29,9 +29,9 @@ from apps.orders import privacy as order_privacy
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.payments.models import ProviderEvent
 from apps.students.models import Consent, SignIn, SignInLink, Student
-from apps.students.session import SESSION_KEY
 from tests.helpers.admin import make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.student_session import sign_in_as
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 
@@ -198,9 +198,7 @@ def test_cart_paid_during_its_deletion_is_kept(order, monkeypatch):
 
 
 def test_session_of_an_erased_student_is_signed_out(order, client):
-    session = client.session
-    session[SESSION_KEY] = order.student_id
-    session.save()
+    sign_in_as(order.student_id, client)
     assert client.get("/api/me").json()["student"]["email"] == order.email
     Student.objects.filter(pk=order.student_id).update(erased_at=timezone.now())
     assert client.get("/api/me").json() == {"student": None}

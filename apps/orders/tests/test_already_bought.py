@@ -13,9 +13,9 @@ from apps.core.models import Mail
 from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.models import Order, OrderLine
 from apps.students.models import Student
-from apps.students.session import SESSION_KEY
 from tests.helpers.factories import ANA, checkout_body, make_subject, single, whole
 from tests.helpers.shop import Api
+from tests.helpers.student_session import sign_in_as
 
 pytestmark = pytest.mark.django_db
 
@@ -57,10 +57,7 @@ def bought(student, subject, *lessons, status="paid"):
 
 def signed_in_as(student):
     api = Api()
-    session = api.client.session
-    session[SESSION_KEY] = student.pk
-    session.save()
-    api.client.cookies["sessionid"] = session.session_key
+    sign_in_as(student.pk, api.client)
     return api
 
 

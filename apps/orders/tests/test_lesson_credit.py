@@ -22,7 +22,6 @@ from apps.orders.refunds.request import RefundRefused, request_refund
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.audit.run import audit
 from apps.students.models import Student
-from apps.students.session import SESSION_KEY
 from tests.helpers.factories import (
     ANA,
     BRUNO,
@@ -36,6 +35,7 @@ from tests.helpers.factories import (
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk
 from tests.helpers.shop import Api
+from tests.helpers.student_session import sign_in_as
 
 pytestmark = pytest.mark.django_db
 CREDIT = "Ya pagado por tus lecciones"
@@ -61,10 +61,7 @@ def offered():
 def shop(ana):
     """The API as Ana uses it, signed in."""
     api = Api()
-    session = api.client.session
-    session[SESSION_KEY] = ana.pk
-    session.save()
-    api.client.cookies["sessionid"] = session.session_key
+    sign_in_as(ana.pk, api.client)
     return api
 
 

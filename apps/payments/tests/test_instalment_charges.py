@@ -36,6 +36,7 @@ from tests.helpers.plans import (
     pay_by_hand,
     states,
 )
+from tests.helpers.student_session import sign_in_as
 
 pytestmark = pytest.mark.django_db
 
@@ -327,15 +328,11 @@ def test_command_and_job_report_the_charged_instalments(plan, capsys):
 
 
 def test_classroom_explains_a_pause_and_links_to_the_plan(client, sandbox, plan, work_on):
-    from apps.students.session import SESSION_KEY
-
     work_on(0)
     give_card(plan, sandbox, REFUSED_LATER)
     for at in (20, 23, 25, 27):
         charge_on(at)
-    session = client.session
-    session[SESSION_KEY] = plan.student_id
-    session.save()
+    sign_in_as(plan.student_id, client)
 
     page = client.get("/aula").content.decode()
 
