@@ -14,9 +14,8 @@ from apps.leads.models import Withdrawal
 from apps.orders.jobs import offer_renewals
 from apps.orders.renewals.renewals import FROM_BEFORE
 from apps.pricing.models import Terms
-from tests.browser.records import eventually, mail_with, orders_of, pay_elsewhere, text_of
+from tests.browser.records import eventually, mail_with, orders_of, text_of
 from tests.browser.visitor import expect_to_fit, nbsp, sign_in_staff
-from tests.helpers.factories import single
 
 
 @pytest.fixture
@@ -34,7 +33,8 @@ def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, widt
     law = shelf.put("Derecho", "200.00", lessons=3)
     student = new_visitor(viewport={"width": width, "height": 850}, reduced_motion="reduce")
     page, email = student.page, student.email
-    pay_elsewhere(email, single(*law.lessons.all()[:2]), total="95.00")
+    student.open_catalogue(shelf.degree).fill_cart([], lessons=law.lessons.all()[:2])
+    student.open_dialog().fill_contact().buy("95,00 €").expect_success()
     of_student = Enrolment.objects.filter(student__email=email)
     person = eventually(of_student.first).student
 
