@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
+from apps.classroom.models import Provisioning
+from apps.core.dates import today
 from apps.orders.models import Gift, Order, OrderLine
 from apps.orders.models.staff_order import is_renewal
 from apps.orders.models.statuses import ACTIVE
@@ -31,11 +33,12 @@ def lines_bought_before(
 ) -> list[BoughtBefore]:
     """The lines that the student has bought before or got as a gift, found by one query.
 
-    Refunded orders, exchanged lines and gifts for others do not count. A lesson counts as bought if
-    its whole subject was. If only lessons of a subject were bought, the subject's name lists them.
-    `but_for` is an order to ignore.
+    Refunded orders, exchanged lines, gifts for others and orders whose access has ended do not
+    count. A lesson counts as bought if its whole subject was. If only lessons of a subject were
+    bought, the subject's name lists them. `but_for` is an order to ignore.
     """
     lines = list(lines)
+    ended = Provisioning.objects.filter(order_id=OuterRef("order_id"), ends_on__lt=today())
     bought = (
         OrderLine.objects.filter(
             Q(order__student=student_id, order__gift=None) | Q(order__gift__recipient=student_id),
@@ -43,6 +46,7 @@ def lines_bought_before(
             subject__in={line.subject_id for line in lines},
         )
         .exclude(exchanges__exchanged_at__isnull=False)
+        .exclude(Exists(ended))
         .select_related("lesson")
     )
     if but_for is not None:

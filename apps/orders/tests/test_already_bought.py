@@ -9,6 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from apps.classroom.models import Provisioning
+from apps.core.dates import today
 from apps.core.models import Mail
 from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.models import Order, OrderLine
@@ -109,6 +111,23 @@ def test_unpaid_and_refunded_orders_do_not_count_as_bought(ana, subject, sandbox
     bought(ana, subject, status=status)
 
     assert signed_in_as(ana).post("process-checkout", body(whole(subject)))[0] == 200
+
+
+def test_subject_is_bought_again_once_its_access_has_ended(ana, subject, sandbox):
+    last_day = today()
+    Provisioning.objects.create(
+        order_id=bought(ana, subject).pk,
+        student=ana,
+        status="created",
+        items=[[subject.pk, None]],
+        ends_on=last_day,
+    )
+    api = signed_in_as(ana)
+
+    assert api.post("process-checkout", body(whole(subject)))[1]["code"] == "already_bought"
+    with time_machine.travel(timezone.now() + timedelta(days=1), tick=False):
+        answer = signed_in_as(ana).checkout(body(whole(subject)))
+    assert answer["amount"] == 190.0
 
 
 def test_each_cart_line_is_compared_with_subjects_and_lessons_bought(ana, subject):
