@@ -1,5 +1,6 @@
 """Fields of API input and forms that several apps use."""
 
+import re
 import unicodedata
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ def _is_visible(letter: str) -> bool:
 # RFC 1035, section 2.3.4.
 LONGEST_DOMAIN = 253
 _OF_TWO_DOMAINS = frozenset("ßẞς\u200c\u200d")
+_PLAIN_ADDRESS = re.compile(r"[!#-~]+@[^\[\]\"]+\.[^\[\]\"]+")
 
 
 class EmailField(serializers.EmailField):
@@ -74,10 +76,14 @@ class EmailFormField(forms.EmailField):
 def _as_kept(address: str) -> str:
     """The address with its domain as in the DNS. Raises ValueError where there is no such address.
 
-    No domain ends in ".invalid" (RFC 6761): it is for the addresses of erased students.
+    No domain ends in ".invalid" (RFC 6761): it is for the addresses of erased students. Django's
+    validator also accepts quoted names, of which one mailbox has many, addresses of hosts and
+    `localhost`.
     """
     local, at, domain = address.rpartition("@")
     local.encode("ascii")
+    if address and not _PLAIN_ADDRESS.fullmatch(address):
+        raise ValueError(address)
     # A longer domain takes long to convert. Browsers and mail servers keep these letters (IDNA
     # 2008), Python's codec replaces them (IDNA 2003): the result is the domain of somebody else.
     if len(domain) > LONGEST_DOMAIN or _OF_TWO_DOMAINS & set(domain):

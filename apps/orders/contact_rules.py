@@ -25,15 +25,6 @@ _SPAIN = "+34"
 _SHORTEST_PHONE = 9
 _LONGEST_PHONE = 15
 _NO_PHONE = "Por favor, introduce un teléfono válido"
-# A plain address. Django's validator also accepts quoted names, addresses of hosts and `localhost`,
-# which the shop's form refuses as typing errors.
-_PLAIN_ADDRESS = re.compile(r"[!#-~]+@[^\[\]\"]+\.[^\[\]\"]+")
-
-
-def check_email(value: str) -> None:
-    """Raise ValidationError for an address that step 1 of the payment dialog refuses."""
-    if not _PLAIN_ADDRESS.fullmatch(value):
-        raise serializers.ValidationError(EMAIL["invalid"])
 
 
 def clean_phone(value: str) -> str:

@@ -11,7 +11,7 @@ from apps.core.input_fields import EmailField, VisibleCharField
 from apps.core.money import to_cents
 from apps.orders.checkout.acceptances import EARLIER, NEEDED
 from apps.orders.checkout.request import Checkout
-from apps.orders.contact_rules import EMAIL, PHONE, REQUIRED, check_email, clean_phone
+from apps.orders.contact_rules import EMAIL, PHONE, REQUIRED, clean_phone
 from apps.orders.gifts.serializers import (
     GiftInput,
     PaidGiftOutput,
@@ -68,7 +68,7 @@ class PlanInput(serializers.Serializer[dict[str, Any]]):
 
 
 class CheckoutInput(serializers.Serializer[Checkout]):
-    email = EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
+    email = EmailField(max_length=254, error_messages=EMAIL)
     phone = serializers.CharField(
         max_length=30,
         error_messages=PHONE,
@@ -357,7 +357,7 @@ class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):
 class CorrectEmailInput(serializers.Serializer[dict[str, Any]]):
     order_id = serializers.IntegerField(**ID)
     token = serializers.CharField(max_length=128)
-    email = EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
+    email = EmailField(max_length=254, error_messages=EMAIL)
 
 
 class CorrectEmailOutput(serializers.Serializer[dict[str, Any]]):

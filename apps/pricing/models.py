@@ -302,6 +302,15 @@ class PromoCodeQuerySet(models.QuerySet["PromoCode"]):
         used = _used_by(pk=OuterRef("pk"))
         return self.annotate(sold=_figure(used, "pk", Sum("promo_uses__order__total_amount")))
 
+    def used_up(self) -> Self:
+        """The codes of which paid orders have all uses. A cart only reserves its use for a time."""
+        used = _figure(_used_by(pk=OuterRef("pk")), "pk", Count("promo_uses"))
+        return self.alias(used=used).filter(used__gte=F("max_uses"))
+
+    def uses_of(self, pk: Any) -> int:
+        """How many paid orders have used this code; 0 for a code that is not stored yet."""
+        return _used_by(pk=pk).count()
+
 
 def _used_by(**codes: Any) -> models.QuerySet["PromoCode"]:
     """The codes with a use by a paid order. The relation belongs to the app of orders."""

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.catalogue.place_limits import Place
@@ -138,7 +138,7 @@ def offers_at(place: Place, percent: int) -> set[object]:
     codes = (
         PromoCode.objects.filter(is_there, active=True)
         .exclude(valid_until__lt=timezone.now())
-        .exclude(uses_taken__gte=F("max_uses"))
+        .exclude(pk__in=PromoCode.objects.used_up())
     )
     return {
         *(("campaign", pk) for pk in campaigns.values_list("pk", flat=True)),

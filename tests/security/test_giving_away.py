@@ -35,7 +35,7 @@ from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import OrderIsPersonal, PriceChanged
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Gift, Order, Payment, Refund
+from apps.orders.models import Gift, Order, Payment, PromoUse, Refund
 from apps.orders.offer.cart import CartLine, CheckoutItem
 from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.refunds.effects import RefundRequest
@@ -201,6 +201,22 @@ def percent_of_a_code_raised(client, clerk, too_much):
     return change_code(client, code, value="20")
 
 
+def use_code(code, *, number, status):
+    """Orders that take so many uses of the code."""
+    student = find_or_create_student(email="ana@example.com", phone="")
+    for _ in range(number):
+        order = Order.objects.create(student=student, email=student.email, total_amount=100)
+        PromoUse.objects.create(promo_code=code, order=order, student=student, status=status)
+    PromoCode.objects.filter(pk=code.pk).update(uses_taken=number)
+
+
+def percent_of_a_reserved_code_raised(client, clerk, too_much):
+    """Carts that nobody pays give their uses back."""
+    code = make_promo(value="10", max_uses=5)
+    use_code(code, number=5, status="reserved" if too_much else "used")
+    return change_code(client, code, value="20")
+
+
 def code_that_had_no_number_of_uses(client, clerk, too_much):
     code = make_promo(value="10", max_uses=None)
     return change_code(client, code, value="20", max_uses="5" if too_much else "4")
@@ -347,9 +363,9 @@ def subject_moved_to_a_code(client, clerk, too_much):
 
 def lesson_moved_to_a_code(client, clerk, too_much):
     lesson, other = make_subject(lessons=3).lessons.last(), make_subject("Gratis", lessons=1)
-    make_promo("GRATIS", value="100").subjects.add(other)
-    if not too_much:
-        PromoCode.objects.update(max_uses=1, uses_taken=1)
+    code = make_promo("GRATIS", value="100", max_uses=1)
+    code.subjects.add(other)
+    use_code(code, number=1, status="reserved" if too_much else "used")
     return move(client, lesson, "subject", other)
 
 
@@ -556,6 +572,7 @@ WAYS = [
     discount_of_an_order, many_orders, approval_of_an_own_order, order_made_again,
     percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
     percent_of_a_large_cart, many_codes, change_of_a_code, percent_of_a_code_raised,
+    percent_of_a_reserved_code_raised,
     code_that_had_no_number_of_uses,
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,

@@ -15,6 +15,8 @@ from tools.dev.processes import ROOT
 REFUSED = ["ıvan@gmail.com", "İvan@gmail.com", "joſe@gmail.com", "\u212aarl@gmail.com"]
 # Letters whose domain is another's by the older of two standards, and a domain that is too long.
 OF_TWO_DOMAINS = ["a@faß.de", "a@FAẞ.de", "a@βόλος.com", "a@a\u200db.com", "a@" + "ñ." * 200 + "es"]
+# One mailbox has many quoted names, and a mail server delivers to hosts of its own network.
+NOT_PLAIN = ['"ana"@gmail.com', '"a\\na"@gmail.com', "ana@localhost", "ana@[10.0.0.5]"]
 # An erased student has such a text in place of an address.
 PLACEHOLDERS = ["borrado-157@borrado.invalid", "ana@INVALID"]
 KEPT = {
@@ -24,7 +26,7 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("address", [*REFUSED, *OF_TWO_DOMAINS, *PLACEHOLDERS])
+@pytest.mark.parametrize("address", [*REFUSED, *OF_TWO_DOMAINS, *NOT_PLAIN, *PLACEHOLDERS])
 def test_addresses_of_others_and_placeholders_are_refused(address):
     with pytest.raises(serializers.ValidationError):
         EmailField().run_validation(address)

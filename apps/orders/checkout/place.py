@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from apps.core.identity import email_identity
 from apps.orders.checkout.acceptances import check_acceptances
 from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.checkout.by_transfer import awaits_buyers_transfer, stop_awaiting
@@ -178,12 +177,13 @@ def _signed_in(checkout: Checkout) -> Student | None:
 def _credit_for(checkout: Checkout, order: Order | None, student: Student | None) -> int | None:
     """The id of the student whose lessons make a whole subject cheaper, or None.
 
-    The link of an order that has such a price keeps it: it discloses nothing that the order does
-    not state.
+    The link of an order that has such a price keeps it for the same student: it discloses nothing
+    that the order does not state.
     """
     if student is not None:
         return student.pk
-    if order is None or email_identity(checkout.email) != order.email_identity:
+    named = Student.objects.with_email(checkout.email)
+    if order is None or named is None or named.pk != order.student_id:
         return None
     return order.student_id if order.lines.filter(credit__gt=0).exists() else None
 

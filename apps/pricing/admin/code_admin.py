@@ -72,13 +72,12 @@ def offered_cents(data: Mapping[str, Any]) -> int | None:
     A use of a friend code counts with the reward of its owner.
     """
     most: int | None = data.get("max_uses")
-    taken: int = data.get("uses_taken") or 0
     if most is None:
         return None
     each = cents_of_use(data["kind"], data["value"], minimum_cart=data["minimum_cart"])
     if data.get("is_referral_code"):
         each += current_terms().reward_cents(PaymentType.FULL)
-    return max(0, most - taken) * each
+    return max(0, most - PromoCode.objects.uses_of(data.get("id"))) * each
 
 
 class StateFilter(admin.SimpleListFilter):
