@@ -54,7 +54,7 @@ def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
     """Mail a link to the address that the buyer gives. Nothing changes until it is used.
 
     Within 24 hours after the payment, at most three times, and not of an order whose price is for
-    its student alone. Whoever types an address has not shown
+    its student alone, such as one with credit for lessons. Whoever types an address has not shown
     that it is theirs: the order, its student and another student's data stay as they are. What
     happens is the same for every address, so nobody learns who is a customer.
 
@@ -67,7 +67,8 @@ def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
         raise OrderNotFound
     asked = order.events.filter(kind=EventKind.CORRECTION_ASKED).count()
     is_late = not _is_in_time(order, CORRECTION_TIME)
-    if is_late or _is_corrected(order) or asked >= MOST_REQUESTS or is_personal(order):
+    is_for_one = is_personal(order) or order.lines.filter(credit__gt=0).exists()
+    if is_late or _is_corrected(order) or asked >= MOST_REQUESTS or is_for_one:
         raise CorrectionClosed
     email = email.strip().lower()
     if email == order.student.email:
@@ -120,8 +121,9 @@ def use_correction(token: str) -> bool:
 
     The student of the mistyped address keeps everything else: the link proves nothing about that
     address, whose owner may have a cart, or pay one at this moment. If that student may be somebody
-    who uses the shop, nothing changes and the order is flagged for staff. So it is if the order's
-    recovery link was opened, because others may have it. Confirmation and access mail are sent
+    who uses the shop, nothing changes and the order is flagged for staff. So it is if others may
+    have the order's token: its recovery link was opened, or it was paid by a transfer, which the
+    owner of the mistyped address may have made by the mail. Confirmation and access mail are sent
     again. False if the link is of no use. Raises CorrectionBusy while a worker provides an access
     of one of the two students.
     """
@@ -143,12 +145,12 @@ def use_correction(token: str) -> bool:
     if found is None:
         return False
     order = found[0]
-    opened = link_was_opened(order)
+    opened = link_was_opened(order) or order.payments.transfers().exists()
     if opened or not _is_new_student(order) or (to and _is_unsettled(to)):
         reason = f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano."
         if opened:
             reason = (
-                f"Alguien con el enlace del carrito dice que su correo es {email}. Antes de "
+                f"Alguien con el enlace del pedido dice que su correo es {email}. Antes de "
                 "cambiarlo, comprueba quién ha pagado."
             )
         flag(order, kind=EventKind.EMAIL_CHANGED, actor=ACTOR, reason=reason)

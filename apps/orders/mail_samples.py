@@ -452,6 +452,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
         "discounts": [sample(name="Precio de tu presupuesto", amount=Decimal("21.60"))],
         "total": Decimal("170.40"),
         "exchange": None,
+        "gift_on": None,
         "missing": None,
         "by_transfer": True,
         "iban": "ES91 2100 0418 4502 0005 1332",
@@ -470,6 +471,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
             "pay_url": link,
             "exchange": sample(name="Estadística I", credit=Decimal("21.60")),
         },
+        "Regalo": {**common, "gift_on": timezone.localdate() + timedelta(days=3)},
         "Falta una parte": {**common, "missing": Decimal("70.40")},
     }
 

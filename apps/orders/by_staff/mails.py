@@ -13,7 +13,7 @@ from django.conf import settings
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.money import to_euros
-from apps.orders.models import CART_LIFE, Order, StaffOrder
+from apps.orders.models import CART_LIFE, Gift, Order, StaffOrder
 from apps.orders.models.staff_order import TRANSFER_LIFE, exchange_of
 
 
@@ -78,6 +78,8 @@ def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
         "discounts": list(order.discounts.all()),
         "total": order.total_amount,
         "exchange": exchange_of(order),
+        # Not to whom: the buyer of an unpaid order may be a stranger who has typed this address.
+        "gift_on": Gift.objects.filter(order=order).values_list("deliver_on", flat=True).first(),
         "missing": to_euros(missing) if missing else None,
         "by_transfer": by_transfer,
         "iban": settings.TRANSFER_IBAN,

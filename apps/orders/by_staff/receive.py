@@ -22,7 +22,7 @@ from apps.orders.ledger.balance import cents_of
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
-from apps.orders.models import Order, StaffOrder, TransferReceipt
+from apps.orders.models import Gift, Order, StaffOrder, TransferReceipt
 from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind, PaymentStatus
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
@@ -82,6 +82,13 @@ def outcome_of(order: Order, amount_cents: int) -> str:
         return (
             f"Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un aviso, "
             "y lo que sobra hay que devolverlo."
+        )
+    gift = Gift.objects.filter(order=order).first()
+    if gift is not None:
+        return (
+            "Es el importe exacto: el pedido queda pagado. Es un regalo: el acceso será de "
+            f"{gift.recipient_email}, y no de quien paga. Si tienes dudas, pregunta antes a quien "
+            "ha hecho la transferencia."
         )
     return "Es el importe exacto: el pedido queda pagado y se abre el acceso."
 

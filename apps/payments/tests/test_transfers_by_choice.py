@@ -9,15 +9,16 @@ from django.utils import timezone
 
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail, SiteSettings
-from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
+from apps.orders.by_staff.receive import ReceivedTransfer, outcome_of, receive_transfer
 from apps.orders.checkout.by_transfer import expire_unpaid, remind_buyers
 from apps.orders.jobs import follow_transfers
 from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.models.statuses import PaymentKind
 from apps.payments.context import academy_props
 from apps.payments.events.reconcile import reconcile
-from tests.helpers.completion import again, assert_paid_once
+from tests.helpers.completion import again, assert_paid_once, confirm_correction
 from tests.helpers.factories import (
+    BRUNO,
     checkout_body,
     know_device,
     make_promo,
@@ -66,6 +67,30 @@ def test_order_waits_with_iban_and_reference_and_its_buyer_is_mailed(
 
     assert api.checkout(again(waiting, body, by_transfer=True))["transfer"] == told
     assert (StaffOrder.objects.count(), Mail.objects.count()) == (1, 1)
+
+
+def test_buyer_and_staff_are_told_that_the_transfer_pays_for_a_gift(api, waiting, body):
+    """A stranger who has typed the buyer's address could make their order a gift."""
+    gift = {"sender": "Bea", "email": "leo@example.com", "message": ""}
+    api.checkout(again(waiting, body, by_transfer=True, gift=gift))
+    order = Order.objects.get()
+    text = render_for_staff(Mail.objects.filter(template="transfer_details").last()).text
+    assert "el acceso será de la persona a quien se lo regalas" in text
+    assert "abriremos tu acceso" not in text
+    assert "leo@example.com" not in text
+    assert "leo@example.com, y no de quien paga" in outcome_of(order, 182_40)
+
+
+def test_address_of_an_order_paid_by_transfer_is_corrected_by_staff(api, waiting, work):
+    """Whoever has typed the address has the order's link, and its owner may have paid by mail."""
+    arrive(waiting["order_id"], make_clerk())
+    right = {"order_id": waiting["order_id"], "token": waiting["token"], "email": "leo@example.com"}
+    assert api.post("orders/correct-email", right)[0] == 200
+    work()
+    assert confirm_correction() == 200
+    order = Order.objects.get()
+    assert order.email == BRUNO["email"]
+    assert "comprueba quién ha pagado" in order.flag
 
 
 def test_transfer_that_staff_record_pays_the_order_once(api, waiting, audited, work):
