@@ -105,7 +105,7 @@ def _placeholder(request: HttpRequest) -> HttpResponse:
 @private_form_page
 def _ask_for_link(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" and current_student(request) is not None:
-        return redirect(way_back.resume_entry(request) or "mi-cuenta")
+        return way_back.resume_entry(request, otherwise=reverse("mi-cuenta"))
     return request_link(
         request,
         _page,
@@ -139,17 +139,11 @@ def login_link(request: HttpRequest) -> HttpResponse:
         form.add_error(None, refusal.message)
         return _page(request, "sign_in", {"form": form}, status=refusal.status)
     rotate_token(request)
-    response = redirect(_after_sign_in(request, to_classroom=to_classroom))
+    to_classroom = to_classroom and switch.is_on()
+    otherwise = reverse("aula_entrar" if to_classroom else "mi-cuenta")
+    response = way_back.resume_entry(request, otherwise=otherwise)
     remember_device(request, response, student)
     return response
-
-
-def _after_sign_in(request: HttpRequest, *, to_classroom: bool) -> str:
-    """The classroom for whoever was on the way there, else the account."""
-    waiting = way_back.resume_entry(request)
-    if not switch.is_on():
-        return reverse("mi-cuenta")
-    return waiting or reverse("aula_entrar" if to_classroom else "mi-cuenta")
 
 
 @private_form_page

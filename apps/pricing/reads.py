@@ -127,11 +127,15 @@ def most_of_use(user: Any, kind: str, value: Decimal, *, minimum_cart: Decimal) 
 def offers_at(place: Place, percent: int) -> set[object]:
     """The campaigns and codes for a part of the catalogue that take more than this off there.
 
-    Those of later days, too, but none that have ended or are used up.
+    Those of later days, too, but none that have ended or are used up. The calculator takes off a
+    campaign that the prices include.
     """
     is_there = Q(universities=place.university) | Q(degrees=place.degree)
     campaigns = Campaign.objects.filter(
-        is_there, active=True, percent__gt=percent, prices_include_it=False
+        is_there,
+        Q(prices_include_it=False) | Q(calculator=True),
+        active=True,
+        percent__gt=percent,
     ).exclude(last_on__lt=today())
     if place.subject is not None:
         is_there |= Q(subjects=place.subject)

@@ -341,10 +341,21 @@ def deep_campaign(too_much, **more):
 
 
 def subject_moved_to_a_campaign(client, clerk, too_much):
+    return move_subject_to(client, deep_campaign(too_much))
+
+
+def move_subject_to(client, campaign):
     subject = make_subject()
     other = Degree.objects.create(name="Curso cero", university=subject.degree.university)
-    deep_campaign(too_much).degrees.add(other)
+    campaign.degrees.add(other)
     return move(client, subject, "degree", other)
+
+
+def subject_moved_to_a_campaign_of_the_calculator(client, clerk, too_much):
+    """The calculator takes off a campaign that the prices include, and a quote binds."""
+    deep_campaign(True)
+    Campaign.objects.update(prices_include_it=True, cart=False, calculator=too_much)
+    return move_subject_to(client, Campaign.objects.get())
 
 
 def degree_moved_to_a_campaign(client, clerk, too_much):
@@ -577,7 +588,8 @@ WAYS = [
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,
     price_of_a_subject, price_of_a_lesson,
-    subject_moved_to_a_campaign, degree_moved_to_a_campaign, subject_moved_to_a_code,
+    subject_moved_to_a_campaign, subject_moved_to_a_campaign_of_the_calculator,
+    degree_moved_to_a_campaign, subject_moved_to_a_code,
     lesson_moved_to_a_code, price_in_the_rows_of_a_subject, price_in_small_steps,
     price_of_a_copy, prices_at_once,
     prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,

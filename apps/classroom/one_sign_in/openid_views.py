@@ -36,8 +36,10 @@ ENTRIES_OF_STUDENT = Limit("oidc-entrar-alumno", times=30, seconds=600)
 # Moodle exchanges codes from one address.
 EXCHANGES = Limit("oidc-token", times=1200, seconds=600)
 REFUSED_EXCHANGES = Limit("oidc-token-rechazado", times=60, seconds=600)
-LONGEST_QUERY = 4000
+# A cookie keeps it, and browsers refuse one above 4,096 bytes.
+LONGEST_QUERY = 2500
 LONGEST_BODY = 4000
+LONGEST_NONCE = 500
 # The parameters of a sign-out that the page which confirms it sends back.
 SIGN_OUT_FIELDS = ("client_id", "post_logout_redirect_uri", "state")
 
@@ -115,6 +117,8 @@ def authorize(request: HttpRequest) -> HttpResponse:
 
     query = request.META.get("QUERY_STRING", "")
     if len(query) > LONGEST_QUERY:
+        return _page(request, "bad_request", status=400)
+    if len(request.GET.get("nonce", "")) > LONGEST_NONCE:
         return _page(request, "bad_request", status=400)
     student = current_student(request)
     asked = SentRequest(request, request.GET)
@@ -259,11 +263,17 @@ def end_session(request: HttpRequest) -> HttpResponse:
 @private_form_page
 def sign_out_of_both(request: HttpRequest) -> HttpResponse:
     """The button of the page that `end_session` shows."""
+    from authlib.oauth2 import OAuth2Error
+
     from apps.classroom.one_sign_in.openid_server import SentRequest, openid_server
 
     sign_out(request)
     asked = SentRequest(request, request.POST)
-    wish = openid_server().validate_endpoint_request("end_session", asked)
+    try:
+        wish = openid_server().validate_endpoint_request("end_session", asked)
+    except (OAuth2Error, ValueError):
+        # Only the page of `end_session` has this button, and it sends what was checked.
+        return _page(request, "bad_request", status=400)
     return redirect(wish.redirect_uri or "login")
 
 
@@ -279,13 +289,14 @@ def enter_classroom(request: HttpRequest) -> HttpResponse:
 
 
 def _ask_to_sign_in(request: HttpRequest, query: str) -> HttpResponse:
-    """Lead to the shop's sign-in page, and back afterwards. It makes a session for a stranger."""
+    """Lead to the shop's sign-in page, and back afterwards."""
     try:
         ENTRIES.count(request)
     except TooManyRequests as refusal:
         return _refused(request, refusal)
-    way_back.remember_entry(request, query)
-    return redirect("login")
+    response = redirect("login")
+    way_back.remember_entry(response, query)
+    return response
 
 
 def _refused(request: HttpRequest, refusal: NoEntry | TooManyRequests) -> HttpResponse:

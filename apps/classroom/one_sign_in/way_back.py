@@ -1,11 +1,16 @@
-"""The request for which a visitor was asked to sign in. The session keeps it until then."""
+"""The request for which a visitor was asked to sign in. A cookie keeps it until then."""
 
 import time
 
-from django.http import HttpRequest
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
-_WAITING = "classroom_entry"
+from apps.classroom.one_sign_in.switch import is_on
+
+_SALT = "apps.classroom.way-back"
 # The student has pressed "Mi aula" in the shop: no need to ask again whether to enter.
 _PRESSED = "classroom_entry_pressed"
 # A code was issued in this session, so Moodle may be open, too.
@@ -16,9 +21,20 @@ PRESSED_S = 5 * 60
 FIRST_PAGE = ""
 
 
-def remember_entry(request: HttpRequest, query: str = FIRST_PAGE) -> None:
-    """Keep the query of Moodle's request, which has been checked, for after the sign-in."""
-    request.session[_WAITING] = [query, int(time.time())]
+def remember_entry(response: HttpResponse, query: str = FIRST_PAGE) -> None:
+    """Keep the query of Moodle's request, which has been checked, for after the sign-in.
+
+    In a signed cookie: a stranger can ask for the classroom as often as they like, and the shop
+    stores nothing for it.
+    """
+    response.set_cookie(
+        _cookie(),
+        signing.dumps(query, salt=_SALT),
+        max_age=WAITS_S,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
 
 
 def is_entering(request: HttpRequest) -> bool:
@@ -26,19 +42,22 @@ def is_entering(request: HttpRequest) -> bool:
     return _waiting(request) is not None
 
 
-def resume_entry(request: HttpRequest) -> str:
-    """Where the visitor goes on after the sign-in, once; empty if nothing waits.
+def resume_entry(request: HttpRequest, *, otherwise: str) -> HttpResponse:
+    """Lead a visitor who has signed in to where they were going, once; if nothing waits, elsewhere.
 
-    The address is one of this site's own two, so that no other can be smuggled in.
+    What waits is one of this site's own two addresses, so that no other can be smuggled in.
     """
     query = _waiting(request)
-    request.session.pop(_WAITING, None)
-    if query is None:
-        return ""
+    address = otherwise
     if query == FIRST_PAGE:
-        return reverse("aula_entrar")
-    note_press(request)
-    return f"{reverse('oidc_autorizar')}?{query}"
+        address = reverse("aula_entrar")
+    elif query is not None:
+        note_press(request)
+        address = f"{reverse('oidc_autorizar')}?{query}"
+    response = redirect(address)
+    if _cookie() in request.COOKIES:
+        response.delete_cookie(_cookie(), samesite="Lax")
+    return response
 
 
 def note_press(request: HttpRequest) -> None:
@@ -62,7 +81,14 @@ def has_entered(request: HttpRequest) -> bool:
 
 
 def _waiting(request: HttpRequest) -> str | None:
-    kept = request.session.get(_WAITING)
-    if not isinstance(kept, list) or time.time() - int(kept[1]) > WAITS_S:
+    if not is_on():
         return None
-    return str(kept[0])
+    try:
+        kept = signing.loads(request.COOKIES.get(_cookie(), ""), salt=_SALT, max_age=WAITS_S)
+    except signing.BadSignature:
+        return None
+    return str(kept)
+
+
+def _cookie() -> str:
+    return f"{settings.COOKIE_PREFIX}entrada_aula"

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 import time_machine
+from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
@@ -499,7 +500,17 @@ def test_only_a_checked_request_is_remembered(settings):
     client = Client()
     bad = query(settings, redirect_uri="https://malo.example/")
     assert client.get(f"/oidc/autorizar?{bad}").status_code == 400
-    assert "classroom_entry" not in client.session
+    assert not client.cookies
+
+
+def test_stranger_on_the_way_to_the_classroom_is_stored_nowhere(settings):
+    assert Client().get(f"/oidc/autorizar?{query(settings)}")["Location"] == "/login"
+    assert not Session.objects.exists()
+
+
+def test_nonce_that_is_too_long_is_refused(enrolled, settings):
+    asked = f"/oidc/autorizar?{query(settings, nonce='n' * 501)}"
+    assert signed_in(enrolled).get(asked).status_code == 400
 
 
 # ------------------------------------------------------------------------ the way out
@@ -549,6 +560,8 @@ def test_id_token_of_the_student_signs_out_at_once_and_no_other_does(enrolled, s
         answer = client.get(f"/oidc/salir?{leaving(settings, id_token_hint=forged)}")
         assert answer.status_code == 400
     assert client.get("/mi-cuenta").status_code == 200
+    forged = {"id_token_hint": "x"}
+    assert signed_in(enrolled).post("/oidc/salir-de-todo", forged).status_code == 400
     answer = client.get(f"/oidc/salir?{leaving(settings, id_token_hint=hint)}")
     assert answer["Location"] == f"{settings.MOODLE_URL}/"
     assert client.get("/mi-cuenta").status_code == 302
