@@ -9,7 +9,6 @@ wait for a place of their network.
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -29,10 +28,9 @@ from apps.core.web.throttle import (
 )
 from apps.orders.ledger.refused_cards import count_refused_card, lock_for_attempts
 from apps.orders.models import Order, OrderEvent, Payment
-from apps.orders.models.statuses import SOLD, EventKind
+from apps.orders.models.statuses import EventKind
 from apps.payments.stripe.declines import refusal_text
 from apps.payments.stripe.failed_charges import Refusal
-from apps.students.models import Student
 
 HOUR = 3600
 BY_VISITOR = Limit("refused-cards-visitor", times=20, seconds=HOUR)
@@ -53,7 +51,6 @@ PART_OF_ALL = 10
 # How long a stranger waits during a pause, and for how long the place is kept afterwards.
 WAIT_S, KEPT_S = 45, 600
 # A stolen card may pay once during the wave. Such a purchase must not make its buyer a customer.
-CUSTOMER_AFTER = timedelta(days=1)
 WAITING = Mark("paused-waiting", seconds=WAIT_S)
 PLACES = Mark("paused-places", seconds=WAIT_S + KEPT_S)
 # Payments that strangers may open during a pause: of all networks in a minute, and of one network
@@ -134,7 +131,7 @@ def wait_in_pause(*, email: str, networks: Networks, buyer_is_known: bool = Fals
     own. For others it makes no difference whether the address belongs to a customer: the answer
     would tell it to strangers.
     """
-    if not _pause_seconds() or (buyer_is_known and _is_customer(email)):
+    if not _pause_seconds() or (buyer_is_known and Order.objects.has_customer(email)):
         return Place()
     visitor = digest_of(f"{next(iter(networks), '')} {email_identity(email)}")
     if PLACES.seconds_left(visitor, ALL):
@@ -155,16 +152,6 @@ def _paused(seconds: int) -> PaymentsPaused:
         "espera un momento y vuelve a pulsar «Pagar».",
         seconds_left=seconds,
     )
-
-
-def _is_customer(email: str) -> bool:
-    """Whether money was paid for an order of this student a day ago or earlier."""
-    student = Student.objects.with_email(email)
-    before = timezone.now() - CUSTOMER_AFTER
-    if student is None:
-        return False
-    paid = Order.objects.money_was_paid().filter(student=student, paid_at__lt=before)
-    return paid.filter(status__in=SOLD).exists()
 
 
 def _take_place(networks: Networks) -> Place:

@@ -152,11 +152,17 @@ def _refuse_counted_code(checkout: Checkout, offer: Offer) -> None:
     """Raise PromoRefused if a transfer by somebody unknown would hold a use of a code for days.
 
     A stranger could otherwise take all uses of a code, or those of another person, without paying.
+    Whoever has signed in holds no use of another person, but may have many mailboxes: the uses of
+    all are for buyers who have paid before.
     """
     promo = offer.code.promo if offer.code is not None else None
-    if promo is None or not checkout.by_transfer or checkout.buyer_is_known:
+    if promo is None or not checkout.by_transfer:
         return
-    if promo.max_uses is not None or promo.max_uses_per_student is not None:
+    is_known = checkout.buyer_is_known
+    is_taken = promo.max_uses is not None and not (
+        is_known and Order.objects.has_customer(checkout.email)
+    )
+    if is_taken or (promo.max_uses_per_student is not None and not is_known):
         raise PromoRefused(
             "Este código tiene los usos contados, y no vale con transferencia: paga con tarjeta, o "
             "sigue sin él."

@@ -18,6 +18,7 @@ from apps.core.money import to_cents, to_euros
 from apps.orders.models.statuses import (
     EVER_PAID,
     PAYMENT_OPEN,
+    SOLD,
     EventKind,
     OrderStatus,
     PaymentStatus,
@@ -30,6 +31,7 @@ from apps.students.models import Student
 
 PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
 CART_LIFE = timedelta(days=30)
+CUSTOMER_AFTER = timedelta(days=1)
 # Stripe's ids are opaque: up to 255 characters of any kind (https://docs.stripe.com/upgrades).
 PROVIDER_ID_LENGTH = 255
 _LINK_SALT = "orders.link"
@@ -44,6 +46,17 @@ class OrderQuerySet(models.QuerySet["Order"]):
     def money_was_paid(self) -> "OrderQuerySet":
         """Orders for which money was paid at some time, whatever was refunded since."""
         return self.filter(status__in=EVER_PAID, total_amount__gte=to_euros(CARD_MINIMUM_CENTS))
+
+    def has_customer(self, email: str) -> bool:
+        """Whether money was paid for an order of this address's student a day ago or earlier.
+
+        A mailbox of one's own and a sign-in cost a stranger nothing. This does.
+        """
+        student = Student.objects.with_email(email)
+        if student is None:
+            return False
+        paid = self.money_was_paid().filter(student=student, status__in=SOLD)
+        return paid.filter(paid_at__lt=timezone.now() - CUSTOMER_AFTER).exists()
 
     def needing_attention(self) -> "OrderQuerySet":
         """Orders that are flagged or disputed."""

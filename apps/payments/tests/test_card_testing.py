@@ -380,7 +380,7 @@ def test_order_that_was_completed_without_a_payment_makes_no_customer(total, is_
         student=student, email=student.email, status="paid", total_amount=total, paid_at=paid_at
     )
     assert was_paid(order.pk) is is_customer
-    assert card_testing._is_customer(student.email) is is_customer
+    assert Order.objects.has_customer(student.email) is is_customer
 
 
 def test_free_order_and_saved_cart_need_no_place(pause, buy):

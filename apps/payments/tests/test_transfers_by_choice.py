@@ -16,6 +16,7 @@ from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.models.statuses import PaymentKind
 from apps.payments.context import academy_props
 from apps.payments.events.reconcile import reconcile
+from apps.students.models import Student
 from tests.helpers.completion import again, assert_paid_once, confirm_correction
 from tests.helpers.factories import (
     BRUNO,
@@ -44,6 +45,17 @@ def waiting(api, body):
 def arrive(order_id, clerk, cents=18240):
     arrived = ReceivedTransfer(cents, timezone.localdate(), f"MOV-{uuid4().hex[:8]}")
     return receive_transfer(order_id=order_id, arrived=arrived, form_key=uuid4(), user=clerk)
+
+
+def make_customer(email):
+    """A student for whose order money was paid two days ago."""
+    Order.objects.create(
+        student=Student.objects.create(email=email),
+        email=email,
+        status="paid",
+        total_amount=100,
+        paid_at=timezone.now() - timedelta(days=2),
+    )
 
 
 def in_days(number, *, hours=0):
@@ -163,7 +175,7 @@ def test_transfer_is_neither_offered_nor_named_without_an_account_for_it(setting
 
 
 def test_promo_code_stays_reserved_until_the_transfer_arrives(api, sandbox, audited):
-    make_promo("CODIGO", kind="FIJO", value="10", max_uses=1)
+    make_promo("CODIGO", kind="FIJO", value="10", max_uses_per_student=1)
     body = checkout_body(whole(make_subject()), total="172.40", promo_code="CODIGO")
     know_device(api.client, body["email"])
     waiting = api.checkout({**body, "by_transfer": True})
@@ -185,7 +197,7 @@ def test_buyer_is_reminded_once_after_three_days(waiting):
 
 
 def test_order_expires_two_days_after_its_term_and_gives_the_code_back(api, sandbox, audited):
-    make_promo("CODIGO", kind="FIJO", value="10", max_uses=1)
+    make_promo("CODIGO", kind="FIJO", value="10", max_uses_per_student=1)
     body = checkout_body(whole(make_subject()), total="172.40", promo_code="CODIGO")
     know_device(api.client, body["email"])
     waiting = api.checkout({**body, "by_transfer": True})
@@ -222,8 +234,12 @@ def test_transfer_of_a_stranger_holds_no_use_of_a_counted_code(api, body, counte
     assert promo.promo_uses.get().status == "reserved"
 
 
-def test_known_buyer_pays_by_transfer_with_a_counted_code(api, body):
+def test_customer_pays_by_transfer_with_a_code_whose_uses_are_counted(api, body):
+    """Whoever has only signed in may have many mailboxes, and holds no use of all."""
     promo = make_promo("POCOS", kind="PORCENTAJE", value="10", max_uses=30)
     know_device(api.client, body["email"])
     with_code = {**body, "total_amount": 164.16, "promo_code": promo.code, "by_transfer": True}
+    assert api.post("process-checkout", with_code)[1]["code"] == "promo_refused"
+
+    make_customer(body["email"])
     assert api.checkout(with_code)["transfer"]["amount"] == 164.16
