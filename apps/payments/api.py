@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.classroom.provisioning import AccessNotReady, account_status, resend_access_mail
-from apps.core.errors import AcademyError, Forbidden
+from apps.core.errors import AcademyError, Forbidden, TooManyRequests
 from apps.core.input_fields import EmailField
 from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.web.api import PublicAPIView
@@ -50,9 +51,17 @@ from apps.payments.stripe.intents import (
 from apps.payments.webhooks import receive
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.devices import is_known_buyer
+from apps.students.models import Consent
 from apps.students.session import current_student
 
 logger = logging.getLogger(__name__)
+
+# Carts of strangers with reminders, which go to typed addresses a day later. Above it a cart is
+# placed without them.
+REMINDERS_OF_NETWORK = (
+    Limit("reminders-network", times=30, seconds=3600),
+    Limit("reminders-network-day", times=100, seconds=86_400),
+)
 
 
 class NotConfirmed(AcademyError):
@@ -132,6 +141,9 @@ class ProcessCheckout(PublicAPIView):
             signed_in_as=student.pk if student else None,
             buyer_is_known=is_known_buyer(request, form.validated_data["email"]),
         )
+        wants_reminders = Consent.Kind.REMINDERS in checkout.accepted
+        if wants_reminders and not (checkout.buyer_is_known or _may_remind(request)):
+            checkout = replace(checkout, accepted=checkout.accepted - {Consent.Kind.REMINDERS})
         # A buyer whose address is known to be theirs can only write to their own mailbox.
         mails_stranger = not checkout.buyer_is_known and (
             checkout.save_for_later or checkout.by_transfer
@@ -140,6 +152,16 @@ class ProcessCheckout(PublicAPIView):
         with counted_once_done(*[of_network] if mails_stranger else []):
             started = start(checkout, networks=client_networks(request))
         return Response(started.as_json, headers=NO_STORE)
+
+
+def _may_remind(request: Request) -> bool:
+    """Count a stranger's checkout; whether its network may cause another cart with reminders."""
+    try:
+        for limit in REMINDERS_OF_NETWORK:
+            limit.count_key(widest_network(request))
+    except TooManyRequests:
+        return False
+    return True
 
 
 class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):

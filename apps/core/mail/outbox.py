@@ -53,6 +53,7 @@ def queue_mail(
     context: dict[str, Any],
     origin: Origin | None = None,
     kind: str = "",
+    network: str = "",
 ) -> Mail | None:
     """Queue a mail. Call this inside the transaction that makes the mail due, so that both are
     committed or rolled back together.
@@ -61,11 +62,12 @@ def queue_mail(
     nothing and returns None. `template` is the name of a registered mail. `context` holds the ids
     that its builder needs: JSON, without tokens. `origin` says who causes this very mail, if that
     differs from what its template says. `kind` divides the notices of one template: each kind has a
-    budget of its own.
+    budget of its own. `network` is that of the visitor, for mails which the form does not count.
 
-    If strangers have used up the mailbox's budget, the mail is stored as withheld, and staff decide
-    about it. Raises TooManyRequests instead if a visitor waits for the answer, LookupError for an
-    unknown template, and TransactionManagementError outside a transaction.
+    If strangers have used up the budget of the mailbox or of the network, the mail is stored as
+    withheld, and staff decide about it. Raises TooManyRequests instead if a visitor waits for the
+    answer, LookupError for an unknown template, and TransactionManagementError outside a
+    transaction.
     """
     if not is_registered(template):
         raise LookupError(f"No mail is registered as {template!r}")
@@ -74,7 +76,8 @@ def queue_mail(
     if not insert_new(mail):
         return None
     try:
-        is_sent = may_be_sent(origin or origin_of(template, context), to, kind=f"{template} {kind}")
+        origin = origin or origin_of(template, context)
+        is_sent = may_be_sent(origin, to, kind=f"{template} {kind}", network=network)
     except TooManyRequests:
         # A caller may catch the refusal and commit: `requeue_stuck_mails` would send this row.
         mail.delete()
@@ -84,7 +87,7 @@ def queue_mail(
     else:
         Mail.objects.filter(pk=mail.pk).update(status=Mail.Status.WITHHELD)
         mail.status = Mail.Status.WITHHELD
-        logger.warning("mail %s (%s) withheld: the mailbox's budget is used up", mail.pk, template)
+        logger.warning("mail %s (%s) withheld: a budget is used up", mail.pk, template)
     return mail
 
 

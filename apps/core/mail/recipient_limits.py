@@ -51,17 +51,19 @@ RESERVED = 3
 NOTICES = Limit("mail-notices", times=60, seconds=HOUR)
 # The mails of forms to all mailboxes together: the academy must not become a sender of spam.
 ALL_FORMS = Limit("mails-of-all-forms", times=300, seconds=HOUR)
-# The mails of saved carts, transfers and "Avísame" that one network (of IPv6 a /48) causes, so that
-# only ten networks use up the mails of all forms. Other forms have a limit of their own.
+# The mails of saved carts, transfers, withdrawals and "Avísame" that one network (of IPv6 a /48)
+# causes, so that only ten networks use up the mails of all forms. Other forms have a limit of their
+# own.
 FORM_MAILS_OF_NETWORK = Limit("form-mails-network", times=30, seconds=HOUR)
 # The budget of a day, in budgets of an hour.
 HOURS_A_DAY = 4
 
 
-def may_be_sent(origin: Origin, email: str, *, kind: str = "") -> bool:
+def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = "") -> bool:
     """Count a mail to this mailbox. Return whether it may be sent; otherwise withhold it.
 
     Notices of one `kind` share a budget: many forms of one kind do not use up that of the others.
+    `network` is that of the visitor who causes the mail now, where the form does not count it.
     Call it in the transaction that queues the mail: without the mail, nothing is counted. Raises
     TooManyRequests for a form whose visitor has to wait. That depends on earlier forms alone. If it
     depended on all mails, it would tell a stranger what the owner of the address has bought.
@@ -79,7 +81,9 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "") -> bool:
     # Both are counted, whatever the first one says.
     in_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
     in_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
-    return in_hour and in_day and (origin is not Origin.FORM or _fits(ALL_FORMS, "all"))
+    of_all = origin is not Origin.FORM or _fits(ALL_FORMS, "all")
+    of_network = not network or _fits(FORM_MAILS_OF_NETWORK, network)
+    return in_hour and in_day and of_all and of_network
 
 
 def _fits(limit: Limit, mailbox: str) -> bool:

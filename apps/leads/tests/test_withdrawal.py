@@ -1,5 +1,6 @@
 """/desistimiento: two steps, one case for each contract, a stamped acknowledgement."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.classroom.models import Progress, Provisioning
+from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.mail.registry import render_for_staff, render_mail
 from apps.core.models import Mail, SiteSettings
 from apps.core.privacy import CannotErase, erase_all, export_all, preview_erasure
@@ -249,6 +251,20 @@ def test_statements_above_the_budget_of_a_mailbox_are_kept_without_a_mail(client
 
     statuses = [mail.status for mail in mails("withdrawal_acknowledged")]
     assert sorted(statuses) == ["queued", "queued", "withheld"]
+
+
+def test_acknowledgements_to_strangers_above_those_of_a_network_are_withheld(
+    client, order, settings, monkeypatch
+):
+    settings.RATE_LIMIT_SCALE = 1
+    one = replace(FORM_MAILS_OF_NETWORK, times=1)
+    monkeypatch.setattr("apps.core.mail.recipient_limits.FORM_MAILS_OF_NETWORK", one)
+    for number in range(2):
+        confirm(client, email=f"x{number}@example.com", details="Compra")
+    confirm(client, order)
+    first, second, own = [mail.status for mail in mails("withdrawal_acknowledged")]
+    assert (first, second, own) == ("queued", "withheld", "queued")
+    assert Withdrawal.objects.filter(acknowledged=False).count() == 1
 
 
 def test_a_visitor_may_confirm_ten_statements_in_ten_minutes(client, settings):

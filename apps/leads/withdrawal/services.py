@@ -21,13 +21,14 @@ LATER_STATEMENTS_LENGTH = 4000
 KEY_LENGTH = 50
 
 
-def record_withdrawal(statement: Statement, *, token: str = "") -> Withdrawal:
+def record_withdrawal(statement: Statement, *, token: str = "", network: str = "") -> Withdrawal:
     """Record the statement once, and queue its acknowledgement and the mail to staff.
 
     What a repeated statement says differently is added to the contract's case, or begins another
     case if that one is full. The acknowledgement is always sent to the owner of the address, whom
     the `token` of the confirmation mail shows, and once for an order of this address; others are
-    sent within the recipient's budget (docs/rules.md, "Withdrawal"). Call it outside a transaction.
+    sent within the budgets of the recipient and of the visitor's `network` (docs/rules.md,
+    "Withdrawal"). Call it outside a transaction.
     """
     order = _order_of(statement)
     is_owner = order is not None and is_withdrawal_token(order, token)
@@ -48,7 +49,7 @@ def record_withdrawal(statement: Statement, *, token: str = "") -> Withdrawal:
             # A stranger may have opened the case with a tag, at which no mail arrives.
             case.email = statement.email.strip().lower()
             case.save(update_fields=["email"])
-        mail = _queue_acknowledgement(case, entry=entry, is_owner=is_owner)
+        mail = _queue_acknowledgement(case, entry=entry, is_owner=is_owner, network=network)
         if (is_new or is_owner) and mail is not None and mail.status != Mail.Status.WITHHELD:
             case.acknowledged = True
             case.save(update_fields=["acknowledged"])
@@ -151,7 +152,12 @@ def _acknowledgement_key(case: Withdrawal, *, entry: int = 0, is_owner: bool = F
 
 
 def _queue_acknowledgement(
-    case: Withdrawal, origin: Origin | None = None, *, entry: int = 0, is_owner: bool = False
+    case: Withdrawal,
+    origin: Origin | None = None,
+    *,
+    entry: int = 0,
+    is_owner: bool = False,
+    network: str = "",
 ) -> Mail | None:
     return queue_mail(
         key=_acknowledgement_key(case, entry=entry, is_owner=is_owner),
@@ -159,6 +165,7 @@ def _queue_acknowledgement(
         to=case.email,
         context={"withdrawal_id": case.pk, "entry": entry, "is_owner": is_owner},
         origin=origin,
+        network=network,
     )
 
 

@@ -19,7 +19,7 @@ from apps.core.errors import CrossSite, TooManyRequests
 from apps.core.web.api import refuse_cross_site
 from apps.core.web.bad_requests import refusal
 from apps.core.web.response_headers import private_form_page
-from apps.core.web.throttle import Limit
+from apps.core.web.throttle import Limit, widest_network
 from apps.core.web.timing import constant_time
 from apps.leads.withdrawal.mails import facts
 from apps.leads.withdrawal.services import record_withdrawal
@@ -118,7 +118,7 @@ def _confirmed(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
     token = data.pop("clave")
     statement = Statement(**data)
     with constant_time():
-        record_withdrawal(statement, token=token)
+        record_withdrawal(statement, token=token, network=widest_network(request))
     # Nothing of the stored case: a stranger may repeat the statement of another person.
     context = {"received_at": timezone.now(), "facts": facts(statement)}
     return render(request, "leads/withdrawal_received.html", context)

@@ -3,6 +3,7 @@
 The rules are in docs/rules.md, "Orders made by staff".
 """
 
+from decimal import Decimal
 from uuid import UUID
 
 from django.conf import settings
@@ -49,8 +50,11 @@ def change_payment(order_id: int, *, paid_by: str, actor: str, form_key: UUID) -
             f"Menos de {format_euros(CARD_MINIMUM_CENTS)} no se cobran con tarjeta: anula el "
             "pedido y crea otro."
         )
+    if row.by_buyer:
+        # The price of the day on which the buyer chose a transfer. Nobody has agreed it.
+        row.agreed = Decimal(0)
     row.paid_by, row.by_buyer = paid_by, False
-    row.save(update_fields=["paid_by", "by_buyer"])
+    row.save(update_fields=["paid_by", "by_buyer", "agreed"])
     reason = f"Se paga con: {row.get_paid_by_display().lower()}"
     note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=reason)
     if row.awaits_approval:

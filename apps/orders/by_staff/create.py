@@ -28,6 +28,8 @@ from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
 
+USED_FORM = "Este formulario ya se ha usado para otro pedido. Ábrelo de nuevo."
+
 
 class OrderRefused(Invalid):
     """The order is not possible. The message gives the reason in Spanish."""
@@ -108,9 +110,12 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     """
     actor = user.get_username()
     get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
-    made = Order.objects.with_key(request.form_key).first()
+    of_form = Order.objects.with_key(request.form_key)
+    made = of_form.filter(by_staff__isnull=False).first()
     if made is not None:
         return made
+    if of_form.exists():
+        raise OrderRefused(USED_FORM)
     priced = price_request(request)
     total = priced.agreed.total_cents
     if total != seen_cents:
@@ -129,7 +134,8 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
         with transaction.atomic():
             order = write_order(None, PricedCheckout(checkout, priced.agreed, actor=actor))
     except OrderMadeMeanwhile:
-        return Order.objects.with_key(request.form_key).get()
+        # The clerk's row is locked, so no form of theirs has made it.
+        raise OrderRefused(USED_FORM) from None
     row = StaffOrder.objects.create(
         order=order,
         paid_by=request.paid_by,

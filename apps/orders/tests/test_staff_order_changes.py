@@ -4,15 +4,17 @@ from uuid import uuid4
 
 import pytest
 
-from apps.core.models import Mail
+from apps.catalogue.models import Subject
+from apps.core.models import Mail, SiteSettings
 from apps.core.staff.admin_buttons import Repeated
 from apps.orders.by_staff.actions import Refused, send_link
 from apps.orders.by_staff.change import cancel_order, change_payment
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, approve_order, create_order
-from apps.orders.models import Payment, StaffOrder
+from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.offer import Asked, offer_for
 from apps.pricing.payment_type import PaymentType
-from tests.helpers.factories import BRUNO, make_subject
+from tests.helpers.factories import BRUNO, checkout_body, make_subject, whole
 from tests.helpers.refunds import make_clerk
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +70,27 @@ def test_order_is_turned_to_transfer_and_back_with_a_mail_each_time():
 
     assert StaffOrder.objects.get().paid_by == LINK
     assert Mail.objects.filter(template="order_to_pay").count() == 3
+
+
+def test_transfer_that_its_buyer_chose_is_no_agreed_price_once_staff_change_it(api, sandbox):
+    SiteSettings.current()
+    SiteSettings.objects.update(transfer=True)
+    subject = make_subject()
+    api.checkout(checkout_body(whole(subject), total="182.40", by_transfer=True))
+    order = Order.objects.get()
+    turn(order, LINK)
+    Subject.objects.update(final_price=300)
+    again = Order.objects.get()
+    asked = Asked((CheckoutItem(subject.pk),), PaymentType.FULL, order=again)
+    assert offer_for(asked).total_cents == 285_00
+
+
+def test_form_with_the_key_of_a_cart_that_a_visitor_has_made_is_refused(api, sandbox):
+    key = uuid4()
+    body = checkout_body(whole(make_subject()), total="182.40", order_key=str(key))
+    api.checkout(body)
+    with pytest.raises(OrderRefused, match="ya se ha usado"):
+        make_order(make_clerk(), form_key=key)
 
 
 @pytest.mark.parametrize("status", ["open", "processing", "succeeded"])

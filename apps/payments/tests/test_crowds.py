@@ -11,6 +11,7 @@ from apps.catalogue.models import University
 from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.models import Mail, SiteSettings
 from apps.leads.announced.views import ASKING_A_DAY
+from apps.orders.models import Order
 from apps.payments.card_testing import BY_VISITOR, count_refused_cards
 from apps.payments.crowds import CROWD
 from apps.payments.stripe.failed_charges import Refusal
@@ -113,6 +114,22 @@ def test_network_causes_few_mails_to_strangers_with_carts(wish, settings):
     know_device(campus, "ana@example.com")
     assert save(campus, "ana@example.com") == 200
     assert save(campus, "eva@example.com") == 429
+
+
+def test_network_causes_few_carts_of_strangers_with_reminders(settings, sandbox):
+    settings.RATE_LIMIT_SCALE = 0.1
+    subject = make_subject()
+    campus = Client(REMOTE_ADDR=CAMPUS)
+
+    def buy(number):
+        body = checkout_body(
+            whole(subject), total="182.40", email=f"n{number}@example.com", remindersAccepted=True
+        )
+        answer = campus.post("/api/process-checkout", body, content_type="application/json")
+        assert answer.status_code == 200
+        return Order.objects.latest("pk").reminders_accepted
+
+    assert [buy(number) for number in range(4)] == [True, True, True, False]
 
 
 def test_forms_of_announced_universities_share_the_mails_of_a_network(settings):
