@@ -4,7 +4,6 @@ from uuid import uuid4
 
 import pytest
 
-from apps.catalogue.models import Subject
 from apps.core.models import Mail, SiteSettings
 from apps.core.staff.admin_buttons import Repeated
 from apps.orders.by_staff.actions import Refused, send_link
@@ -79,7 +78,8 @@ def test_transfer_that_its_buyer_chose_is_no_agreed_price_once_staff_change_it(a
     api.checkout(checkout_body(whole(subject), total="182.40", by_transfer=True))
     order = Order.objects.get()
     turn(order, LINK)
-    Subject.objects.update(final_price=300)
+    subject.final_price = 300
+    subject.save()
     again = Order.objects.get()
     asked = Asked((CheckoutItem(subject.pk),), PaymentType.FULL, order=again)
     assert offer_for(asked).total_cents == 285_00
