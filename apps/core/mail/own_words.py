@@ -7,6 +7,7 @@ notices and what the law asks for stay in the templates.
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -55,8 +56,13 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # A placeholder with the comma and the spaces before it, which go if its value is empty.
 _WITH_COMMA = re.compile(r"(,? *)\{([^{}]*)\}")
 _ADDRESS = re.compile(r"https?://[^\s<>]*", re.IGNORECASE)
+# What may stand between the digits of a number. A comma or a colon ends it, as in opening hours.
+_BETWEEN = r"[\s./()_·•|\\*\u2010-\u2015\u2212-]*"
 # An IBAN, or nine digits and more: a bank account, a card or a phone.
-_NUMBER = re.compile(r"\b[a-z]{2}\d{2}(?:[ .-]?[\da-z]{2,4}){3,}|(?:\d[ .()-]*){9}", re.IGNORECASE)
+_NUMBER = re.compile(
+    rf"\b[a-z]{{2}}\d{{2}}(?:{_BETWEEN}[\da-z]{{2,4}}){{3,}}(?<=\d)|(?:\d{_BETWEEN}){{9}}",
+    re.IGNORECASE,
+)
 
 
 class WordsChanged(Exception):
@@ -203,7 +209,7 @@ class OwnWordsForm(forms.Form):
                 "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
                 "cada punto."
             )
-        if _NUMBER.search(rest):
+        if _NUMBER.search(unicodedata.normalize("NFKC", rest)):
             return (
                 "No se escriben cuentas, tarjetas ni teléfonos: los del sitio están en «Ajustes "
                 "del sitio»."
