@@ -4,7 +4,7 @@ Campaigns and promo codes for a part of the catalogue reach what is moved there.
 which stands above this one, says which ones (docs/map.md, "What runs without being called").
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,26 @@ class Place:
 # now or later. A value tells one offer from another.
 PlaceOffers = Callable[[Place, int], AbstractSet[object]]
 
+
+@dataclass(frozen=True)
+class OwnCampaign:
+    """A campaign that a member of staff saves, with the ids of whom it is for. Without any: all."""
+
+    percent: int
+    universities: AbstractSet[int]
+    degrees: AbstractSet[int]
+
+    def counts_at(self, place: Place) -> bool:
+        if not (self.universities or self.degrees):
+            return True
+        return place.university in self.universities or place.degree in self.degrees
+
+
+# The campaigns that this member of staff has saved in the last 30 days and that count now or later.
+OwnCampaigns = Callable[[Any], Sequence[OwnCampaign]]
+
 _place_offers: list[PlaceOffers] = []
+_own_campaigns: list[OwnCampaigns] = []
 
 
 def register_place_offers(find: PlaceOffers) -> None:
@@ -34,8 +53,25 @@ def register_place_offers(find: PlaceOffers) -> None:
         _place_offers.append(find)
 
 
+def register_own_campaigns(find: OwnCampaigns) -> None:
+    """Add a kind of campaigns, once. Called in `AppConfig.ready()`."""
+    if find not in _own_campaigns:
+        _own_campaigns.append(find)
+
+
+def own_campaigns(user: Any) -> list[OwnCampaign]:
+    """The campaigns of the user's own of the last 30 days."""
+    return [campaign for find in _own_campaigns for campaign in find(user)]
+
+
+def largest_percent(campaigns: Sequence[OwnCampaign], place: Place) -> int:
+    """The percentage of the largest of these campaigns at a place, or 0."""
+    return max((one.percent for one in campaigns if one.counts_at(place)), default=0)
+
+
 def check_moved(user: Any, before: Place, after: Place) -> None:
-    """Raise OverLimit if an offer above the user's limit reaches the new place only.
+    """Raise OverLimit if an offer above the user's limit, or a new one of their own, reaches the
+    new place only: with a lowered price it could take off more than their limit.
 
     `user` is None for the shop itself.
     """
@@ -47,4 +83,10 @@ def check_moved(user: Any, before: Place, after: Place) -> None:
         raise OverLimit(
             f"Pasa de tu límite: puedes rebajar hasta un {most} %, y en ese lugar vale una "
             "campaña o un código que rebaja más. Lo tiene que mover alguien con un límite mayor."
+        )
+    own = own_campaigns(user)
+    if largest_percent(own, after) > largest_percent(own, before):
+        raise OverLimit(
+            "En ese lugar vale una campaña que has guardado tú en los últimos 30 días: lo tiene "
+            "que mover otra persona."
         )

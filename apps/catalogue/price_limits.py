@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
+from django.db.models import F
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, PriceChange, Subject
+from apps.catalogue.place_limits import OwnCampaign, Place, largest_percent, own_campaigns
 from apps.catalogue.recorded import Recorded
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.limits import OverLimit, limits_of
@@ -21,23 +23,70 @@ ROWS_AT_ONCE = 10_000
 def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, Decimal]]) -> None:
     """Raise OverLimit if the user lowers a price (row, before, after) by more than they may.
 
-    It is compared with the price of 30 days ago. `user` is None for the shop itself.
+    It is compared with the price of 30 days ago. A campaign that the user has saved since takes its
+    percentage off the new price. `user` is None for the shop itself.
     """
     lowered = [(row, before, after) for row, before, after in changes if before and after < before]
     if user is None or user.is_superuser or not lowered:
         return
     most = limits_of(user).discount_percent
+    own = own_campaigns(user)
     for first in range(0, len(lowered), ROWS_AT_ONCE):
         some = lowered[first : first + ROWS_AT_ONCE]
         earlier = _earlier_prices([row for row, _, _ in some])
         for row, before, after in some:
             base = earlier.get((type(row), row.pk), before)
-            if after * 100 < base * (100 - most):
-                raise OverLimit(
-                    f"Pasa de tu límite: puedes bajar un precio hasta un {most} % en 30 días, y "
-                    f"«{row}» costaba {format_euros(to_cents(base))}. Lo tiene que bajar alguien "
-                    "con un límite mayor."
-                )
+            # Its place is read only for those who have a campaign.
+            campaign = largest_percent(own, place_of(row)) if own else 0
+            if after * (100 - campaign) < base * (100 - most):
+                raise OverLimit(_too_low(row, base, most, campaign))
+
+
+def check_campaign(user: Any, campaign: OwnCampaign) -> None:
+    """Raise OverLimit if a campaign and the prices that its user has lowered exceed their limit.
+
+    Each price that the user has lowered in the last 30 days, less the campaign, is compared with
+    the price of 30 days ago.
+    """
+    if user.is_superuser:
+        return
+    most = limits_of(user).discount_percent
+    since = timezone.now() - WINDOW
+    lowered = PriceChange.objects.filter(
+        changed_by=user, changed_at__gte=since, after__lt=F("before")
+    )
+    rows: list[Recorded] = [
+        *Subject.objects.filter(pk__in=lowered.values("subject")).select_related("degree"),
+        *Lesson.objects.filter(pk__in=lowered.values("lesson")).select_related("subject__degree"),
+    ]
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        some = [
+            row for row in rows[first : first + ROWS_AT_ONCE] if campaign.counts_at(place_of(row))
+        ]
+        for row, base in zip(some, _bases(some), strict=True):
+            if getattr(row, row.price_field) * (100 - campaign.percent) < base * (100 - most):
+                raise OverLimit(_too_low(row, base, most, campaign.percent))
+
+
+def place_of(row: Recorded) -> Place:
+    """The place of a subject or a lesson in the catalogue."""
+    subject = row.subject if isinstance(row, Lesson) else cast(Subject, row)
+    return Place(subject.degree.university_id, subject.degree_id, subject.pk)
+
+
+def _bases(rows: Sequence[Recorded]) -> list[Decimal]:
+    """The prices of 30 days ago of rows whose price has changed since."""
+    earlier = _earlier_prices(rows)
+    return [earlier[(type(row), row.pk)] for row in rows]
+
+
+def _too_low(row: Recorded, base: Decimal, most: int, campaign: int) -> str:
+    beside = f", también junto con tu campaña del {campaign} %" if campaign else ""
+    return (
+        f"Pasa de tu límite: puedes bajar un precio hasta un {most} % en 30 días{beside}, y "
+        f"«{row}» costaba {format_euros(to_cents(base))}. Lo tiene que bajar alguien con un límite "
+        "mayor."
+    )
 
 
 def _earlier_prices(rows: Sequence[Recorded]) -> dict[tuple[type[Recorded], int], Decimal]:

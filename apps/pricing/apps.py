@@ -6,18 +6,19 @@ class PricingConfig(AppConfig):
     verbose_name = "Precios y códigos"
 
     def ready(self) -> None:
-        from apps.catalogue.place_limits import register_place_offers
+        from apps.catalogue.place_limits import register_own_campaigns, register_place_offers
         from apps.core.legal.placeholders import Numbers, register_numbers
         from apps.core.page_cache.triggers import shown_publicly
         from apps.pricing import checks  # noqa: F401  (registers itself)
         from apps.pricing.models import Campaign, Terms
-        from apps.pricing.reads import current_terms, offers_at
+        from apps.pricing.reads import current_terms, offers_at, own_campaigns_of
         from apps.pricing.receivers import connect
         from apps.pricing.sale_terms import SaleTerms
         from apps.pricing.text_values import text_values, with_placeholders
 
         connect()
         register_place_offers(offers_at)
+        register_own_campaigns(own_campaigns_of)
         shown_publicly(Campaign, Campaign.universities.through, Campaign.degrees.through, Terms)
         register_numbers(
             Numbers(

@@ -140,6 +140,11 @@ class Campaign(models.Model):
             raise ValidationError({"last_hour": "Acaba antes de empezar: es el mismo día."})
 
     @property
+    def lowers_prices(self) -> bool:
+        """Whether anybody pays less because of it: the prices do not include it everywhere."""
+        return self.calculator or (self.cart and not self.prices_include_it)
+
+    @property
     def _is_of_one_day(self) -> bool:
         if self.first_on:
             return self.first_on == self.last_on

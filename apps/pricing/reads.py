@@ -7,11 +7,13 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from apps.catalogue.place_limits import Place
+from apps.catalogue.place_limits import OwnCampaign, Place
+from apps.catalogue.price_limits import WINDOW
 from apps.core.dates import today
 from apps.core.money import as_json, to_cents, to_euros
 from apps.core.render_memory import in_piece_of_work, read_once, remembered
 from apps.core.staff.limits import limits_of
+from apps.core.staff_records import StaffAction
 from apps.pricing.models import Campaign, PromoCode, Terms, hours_of, with_scopes
 from apps.pricing.rules import Campaigns, CampaignTerms, campaign_for, counting
 from apps.pricing.sale_terms import SaleTerms
@@ -152,6 +154,29 @@ def offers_at(place: Place, percent: int) -> set[object]:
             if percent_of_use(kind, value, minimum_cart=least) > percent
         ),
     }
+
+
+def own_campaigns_of(user: Any) -> list[OwnCampaign]:
+    """The campaigns that this user has saved in the last 30 days and that lower prices."""
+    saved = StaffAction.objects.filter(
+        actor=user,
+        about=Campaign._meta.label_lower,
+        kind__in=(StaffAction.Kind.ADDED, StaffAction.Kind.CHANGED),
+        at__gte=timezone.now() - WINDOW,
+    )
+    ids = {int(pk) for pk in saved.values_list("object_id", flat=True) if pk.isdecimal()}
+    if not ids:
+        return []
+    rows = Campaign.objects.filter(pk__in=ids, active=True).exclude(last_on__lt=today())
+    return [
+        OwnCampaign(
+            row.percent,
+            {university.pk for university in row.universities.all()},
+            {degree.pk for degree in row.degrees.all()},
+        )
+        for row in rows.prefetch_related("universities", "degrees")
+        if row.lowers_prices
+    ]
 
 
 def terms_at(moment: datetime) -> SaleTerms:

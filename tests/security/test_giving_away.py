@@ -21,7 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.catalogue.exchange.writing import write_catalogue
-from apps.catalogue.models import Degree, PriceBatch, University
+from apps.catalogue.models import Degree, PriceBatch, PriceChange, University
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
@@ -277,14 +277,43 @@ def codes_from_the_inbox(client, clerk, too_much):
     return PromoCode.objects.count() == number
 
 
-def campaign(client, clerk, too_much):
+def save_campaign(client, **more):
     day = f"{timezone.localdate():%d/%m/%Y}"
     form = {
-        "name": "Semana", "percent": 21 if too_much else 20, "active": "on", "cart": "on",
-        "first_on": day, "last_on": day, "first_hour": 0, "last_hour": 24,
+        "name": "Semana", "active": "on", "cart": "on",
+        "first_on": day, "last_on": day, "first_hour": 0, "last_hour": 24, **more,
     }  # fmt: skip
     client.post(admin_url(Campaign, "add"), form)
     return Campaign.objects.exists()
+
+
+def campaign(client, clerk, too_much):
+    return save_campaign(client, percent=21 if too_much else 20)
+
+
+def campaign_beside_a_lowered_price(client, clerk, too_much):
+    """Campaigns count no euros, so they and prices are within one percentage together."""
+    subject = make_subject()
+    save_price(client, subject, "172,80")
+    if not too_much:
+        PriceChange.objects.update(changed_by=None)
+    return save_campaign(client, percent=20)
+
+
+def lowered_price_beside_a_campaign(client, clerk, too_much):
+    save_campaign(client, percent=11 if too_much else 10)
+    # 10 % less, and 10 % of that: 19 % in all.
+    return save_price(client, make_subject(), "172,80" if not too_much else "172,00")
+
+
+def subject_moved_to_an_own_campaign(client, clerk, too_much):
+    subject = make_subject()
+    other = Degree.objects.create(name="Otro", university=subject.degree.university)
+    if too_much:
+        save_campaign(client, percent=20, degrees=[other.pk])
+    else:
+        deep_campaign(too_much).degrees.add(other)
+    return move(client, subject, "degree", other)
 
 
 def save_price(client, row, price):
@@ -587,6 +616,8 @@ WAYS = [
     code_that_had_no_number_of_uses,
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,
+    campaign_beside_a_lowered_price, lowered_price_beside_a_campaign,
+    subject_moved_to_an_own_campaign,
     price_of_a_subject, price_of_a_lesson,
     subject_moved_to_a_campaign, subject_moved_to_a_campaign_of_the_calculator,
     degree_moved_to_a_campaign, subject_moved_to_a_code,

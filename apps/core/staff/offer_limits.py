@@ -25,6 +25,7 @@ class _ChecksOffer(_ModelForm):
     staff: Any
     offered_percent: Callable[[Mapping[str, Any]], Decimal | None]
     offered_cents: Callable[[Mapping[str, Any]], int | None]
+    check_offered: Callable[[Any, Any], None]
     # The sum that this form adds to the discounts that the stored offer may give.
     given_cents: int | None = 0
 
@@ -40,6 +41,7 @@ class _ChecksOffer(_ModelForm):
                 lock_giver(self.staff)
             try:
                 check_offer(self.staff, percent, cents=self.given_cents)
+                type(self).check_offered(self.staff, data)
             except OverLimit as refusal:
                 self.add_error(None, refusal.message)
         return data
@@ -83,6 +85,10 @@ class OffersWithinLimits(_ModelAdmin):
     def offered_cents(data: Mapping[str, Any]) -> int | None:
         return 0
 
+    @staticmethod
+    def check_offered(user: Any, data: Mapping[str, Any]) -> None:
+        """Raise OverLimit if this offer exceeds the user's limit beside what else they give."""
+
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
@@ -91,6 +97,7 @@ class OffersWithinLimits(_ModelAdmin):
             "staff": request.user,
             "offered_percent": staticmethod(self.offered_percent),
             "offered_cents": staticmethod(self.offered_cents),
+            "check_offered": staticmethod(self.check_offered),
         }
         return type(form.__name__, (_ChecksOffer, form), parts)
 

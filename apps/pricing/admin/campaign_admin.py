@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +10,9 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from apps.catalogue.place_limits import OwnCampaign
 from apps.catalogue.price_history import proven_list_price_counts
+from apps.catalogue.price_limits import check_campaign
 from apps.core.dates import today
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin
 from apps.core.staff.admin_conflicts import GuardsChanges
@@ -63,6 +66,15 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
     )
     autocomplete_fields = ("universities", "degrees")
     readonly_fields = ("price_preview", "list_price_warning")
+
+    @staticmethod
+    def check_offered(user: Any, data: Mapping[str, Any]) -> None:
+        """Refuse a campaign that adds to prices which the user has just lowered."""
+        universities = {row.pk for row in data.get("universities") or ()}
+        degrees = {row.pk for row in data.get("degrees") or ()}
+        places = ("calculator", "cart", "prices_include_it")
+        if Campaign(**{name: bool(data.get(name)) for name in places}).lowers_prices:
+            check_campaign(user, OwnCampaign(data["percent"], universities, degrees))
 
     @admin.display(description="cuándo", ordering="first_on")
     def dates(self, campaign: Campaign) -> str:
