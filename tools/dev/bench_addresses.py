@@ -1,5 +1,7 @@
 """Rows of `make bench` about strangers: the CPU time of each address that asks for no sign-in.
 
+It is that of the web process and of PostgreSQL, which the row's note tells apart.
+
 Every request is one that the shop has not answered before, so nothing is kept. docs/security.md has
 the table ("What a request costs"), and `tests/security/test_costs.py` compares the addresses.
 """
@@ -14,6 +16,10 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from apps.catalogue.models import Subject
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.offer import Asked as Cart
+from apps.orders.offer.offer import offer_for
+from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
 from tools.dev.bench import Row
 from tools.dev.bench_shop import Server, fill_shop, running_shop
@@ -44,10 +50,13 @@ class Asked:
     file: bytes = b""
     # What bounds an address that costs more than MOST_MS.
     bound: str = ""
+    # What tells this request from another one to the same address.
+    kind: str = ""
 
     @property
     def name(self) -> str:
-        return f"`{'POST' if self.body or self.form else 'GET'} {self.path}`"
+        method = "POST" if self.body or self.form else "GET"
+        return f"`{method} {self.path}{f' ({self.kind})' if self.kind else ''}`"
 
 
 PAGES = (
@@ -78,6 +87,10 @@ ANSWERS = (
     "/api/get-stripe-public-key", "/api/instalments?order={n}&token=x",
     "/api/quotes?presupuesto=x{n}", "/api/schema", "/api/docs", "/api/nothing{n}",
 )  # fmt: skip
+# All that a search may ask the database for: lessons, semesters, codes and names.
+DEAR_SEARCH = "?q=pr1+pr2+pec1+pec2+1.er+semestre+examen+6500+a{n}+estadistica+psicologia+derecho+x"
+# Stands for a cart with all subjects of the sample shop.
+ALL_SUBJECTS = "all subjects"
 SIGN_INS = "20 attempts in 10 minutes and visitor"
 STAFF_SIGN_INS = "10 attempts of a user and 50 of a visitor in 15 minutes"
 FORMS = "50 a day and visitor, 1,500 an hour in all"
@@ -88,6 +101,16 @@ SENT = (
         "/api/process-checkout",
         {"email": EMAIL, **MANY_VALUES},
         bound="60 an hour and visitor, 600 of a crowd",
+    ),
+    Asked(
+        "/api/process-checkout",
+        {
+            "email": EMAIL, "phone": "+34600222222", "payment_type": "full_payment",
+            "items": ALL_SUBJECTS, "total_amount": ALL_SUBJECTS, "save_for_later": True,
+            "termsAccepted": True, "privacyAccepted": True,
+        },
+        bound="60 an hour and visitor, 600 of a crowd",
+        kind="saved cart of all subjects",
     ),
     Asked("/api/complete-payment", {"payment_intent_id": "pi_{n}"}),
     Asked("/api/create-auth-user", {"payment_intent_id": "pi_{n}"}),
@@ -149,24 +172,44 @@ SENT = (
     Asked("/admin/clave-olvidada", form={"email": EMAIL}),
     Asked("/oidc/token", {"grant_type": "authorization_code", "code": "x{n}"}),
 )  # fmt: skip
-ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *SENT)
+DEAR = tuple(
+    Asked(path + DEAR_SEARCH, kind="longest search") for path in ("/buscar", "/api/suggestions")
+)
+ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *DEAR, *SENT)
 
 
 def address_rows() -> list[Row]:
-    """The milliseconds of the web process for one request to each address."""
+    """The milliseconds of web process and PostgreSQL together for one request to each address."""
     fill_shop()
     Student.objects.create(email="student@example.com")
     User.objects.create_user("carla", password="a-password-of-carla", is_staff=True)  # noqa: S106
     subject = Subject.objects.on_sale().select_related("degree__university")[0]
     _, _, university, slug = subject.page_path.split("/")
     degree = subject.degree.page_path.rpartition("/")[2]
-    known = {"university": university, "slug": slug, "degree": degree}
+    known = {"university": university, "slug": slug, "degree": degree, **_cart_of_all_subjects()}
     shared = {"RATE_LIMIT_SCALE": "10", "STUDENT_LOGIN": "true", "TRUSTED_PROXIES": "1"}
     with running_shop(**shared) as shop:
         rows = [_row(asked, shop, known) for asked in ADDRESSES if not _is_of_sign_in(asked)]
     with running_shop(**shared, **_sign_in_to_moodle()) as shop:
         rows += [_row(asked, shop, known) for asked in ADDRESSES if _is_of_sign_in(asked)]
     return sorted(rows, key=lambda row: -row.value)
+
+
+def _cart_of_all_subjects() -> dict[str, str]:
+    """The values of `ALL_SUBJECTS`, by the field's name, as JSON."""
+    subjects = list(Subject.objects.on_sale().order_by("pk"))
+    items = tuple(CheckoutItem(subject.pk) for subject in subjects)
+    offer = offer_for(Cart(items, PaymentType.FULL))
+    rows = [
+        {
+            "subject_id": subject.pk,
+            "lesson_ids": [],
+            "subject_price": float(subject.final_price),
+            "lesson_prices": [],
+        }
+        for subject in subjects
+    ]
+    return {"items": json.dumps(rows), "total_amount": str(offer.total_cents / 100)}
 
 
 def _is_of_sign_in(asked: Asked) -> bool:
@@ -202,10 +245,11 @@ def _row(asked: Asked, shop: Server, known: dict[str, str]) -> Row:
     def ask(number: int) -> None:
         statuses.add(_ask(asked, session, shop, known, number, token))
 
-    cpu_ms = shop.cpu_ms(ask, REQUESTS)
-    note = ", ".join(map(str, sorted(statuses)))
+    web_ms, database_ms = shop.cpu_ms_with_database(ask, REQUESTS)
+    note = f"{', '.join(map(str, sorted(statuses)))}; {web_ms:.3g} and {database_ms:.3g} ms"
+    total = web_ms + database_ms
     return Row(
-        asked.name, cpu_ms, "ms of CPU", MOST_MS, f"{note}; {asked.bound}" if asked.bound else note
+        asked.name, total, "ms of CPU", MOST_MS, f"{note}; {asked.bound}" if asked.bound else note
     )
 
 
@@ -227,7 +271,10 @@ def _ask(
         data = {name: filled(str(value)) for name, value in asked.body.items()}
         options |= {"data": data, "files": {"attachment": ("pec.pdf", asked.file)}}
     elif asked.body is not None:
-        options["data"] = filled(json.dumps(asked.body)).encode()
+        text = json.dumps(asked.body)
+        for name in ("items", "total_amount"):
+            text = text.replace(f'"{name}": "{ALL_SUBJECTS}"', f'"{name}": {known[name]}')
+        options["data"] = filled(text).encode()
         options["headers"]["Content-Type"] = "application/json"
     elif asked.form:
         fields = {name: filled(value) for name, value in asked.form.items()}

@@ -4,14 +4,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connections
+from django.db import connection, connections
 
 from tools.dev.processes import ROOT, SetupError, run_to_end
 from tools.dev.stack import Stack
@@ -44,13 +44,18 @@ class Server:
 
     def cpu_ms(self, ask: Callable[[int], object], times: int) -> float:
         """CPU time of all its processes for one request. `ask` sends the one with this number."""
+        return self.cpu_ms_with_database(ask, times)[0]
+
+    def cpu_ms_with_database(self, ask: Callable[[int], object], times: int) -> tuple[float, float]:
+        """CPU time of all its processes for one request, and that of PostgreSQL."""
         # What is made once in a process, such as the API's document, is made by either worker.
         for number in range(WARM_UP):
             ask(-number - 1)
-        before = self._cpu_seconds()
+        web, database = self._cpu_seconds(), _database_cpu_seconds()
         for number in range(times):
             ask(number)
-        return (self._cpu_seconds() - before) * 1000 / times
+        web, database = self._cpu_seconds() - web, _database_cpu_seconds() - database
+        return web * 1000 / times, database * 1000 / times
 
     def worker_megabytes(self) -> float:
         """Memory of its largest worker. Pages that processes share count in equal parts (PSS)."""
@@ -74,15 +79,29 @@ class Server:
 
     def _stats(self) -> dict[int, list[str]]:
         """The fields of /proc/PID/stat after the name, for each process of the group."""
-        found = {}
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(fields[2]) == self.pid:
-                found[int(path.parent.name)] = fields
-        return found
+        return {pid: fields for pid, fields in _all_stats().items() if int(fields[2]) == self.pid}
+
+
+def _all_stats() -> dict[int, list[str]]:
+    """The fields of /proc/PID/stat after the name, for each process of the machine."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            found[int(path.parent.name)] = fields
+    return found
+
+
+def _database_cpu_seconds() -> float:
+    """CPU time of PostgreSQL: the server, its processes, and those that have ended."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        [[backend]] = cursor.fetchall()
+    stats = _all_stats()
+    server = int(stats[backend][1])
+    ticks = sum(map(int, stats[server][11:15]))
+    ticks += sum(int(s[11]) + int(s[12]) for s in stats.values() if int(s[1]) == server)
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _proportional_kilobytes(pid: int) -> int:
