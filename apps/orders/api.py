@@ -237,8 +237,11 @@ class OrderByPayment(PublicAPIView):
                 "amount_paid": as_json(amount_paid_cents(order)),
                 "items_count": order.lines.count(),
                 "account_status": account_status(order.pk),
-                "student": {"first_name": order.first_name, "email": mask_email(order.email)},
-                **_gift_answer(order),
+                "student": {
+                    "first_name": order.first_name,
+                    "email": _address_at_payment(order, is_buyers_alone, order.email),
+                },
+                **_gift_answer(order, is_buyers_alone),
                 **(_refund_answer(order) if is_buyers_alone else {}),
                 **(_bought_twice_answer(order) if is_buyers_alone else {}),
             },
@@ -252,12 +255,18 @@ def _status_at_payment(order: Order) -> str:
     return Order.Status.PAID if order.status in later else order.status
 
 
-def _gift_answer(order: Order) -> dict[str, object]:
+def _address_at_payment(order: Order, is_buyers_alone: bool, email: str) -> str:
+    """A masked address; nothing of one that was changed since, unless only the buyer asks."""
+    changed = order.events.filter(kind__in=(EventKind.EMAIL_CHANGED, EventKind.GIFT_CHANGED))
+    return mask_email(email) if is_buyers_alone or not changed.exists() else "•••"
+
+
+def _gift_answer(order: Order, is_buyers_alone: bool) -> dict[str, object]:
     """The field `gift` of an order that is one."""
     gift = Gift.objects.filter(order=order).first()
     if gift is None:
         return {}
-    email = mask_email(gift.recipient_email)
+    email = _address_at_payment(order, is_buyers_alone, gift.recipient_email)
     return {"gift": {"email": email, "deliver_on": gift.deliver_on, "status": gift.status}}
 
 

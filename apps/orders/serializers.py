@@ -433,6 +433,9 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
     )
     student = RecoverStudentOutput()
     gift = RecoverGiftOutput(required=False, help_text="Solo si el pedido es un regalo.")
+    personal = serializers.BooleanField(
+        required=False, help_text="Solo si el pedido es de su alumno, y su correo no se cambia."
+    )
     items = serializers.ListField(child=serializers.DictField())
     discounts = DiscountOutput(many=True)
     saved_total = serializers.FloatField()

@@ -57,6 +57,7 @@ export const RecoveredOrder = z.pipe(
     quote: z.nullable(z.string()),
     student: z.object({ email: z.string(), phone: z.string() }),
     gift: z.optional(z.object({ email: z.string(), deliver_on: z.string() })),
+    personal: z.optional(z.boolean()),
     items: z.array(RecoveredItem),
     discounts: z.array(Discount),
     saved_total: cents,
@@ -79,6 +80,8 @@ export const RecoveredOrder = z.pipe(
     quote: order.quote,
     student: order.student,
     gift: order.gift && { email: order.gift.email, deliverOn: order.gift.deliver_on },
+    /** Whether the order is its student's alone: a renewal, an exchange or an approved discount. */
+    isPersonal: order.personal ?? false,
     items: order.items,
     discounts: order.discounts,
     changes: order.changes,

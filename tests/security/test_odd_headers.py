@@ -62,6 +62,16 @@ def test_named_character_set_raises_no_error():
             assert status < HTTPStatus.INTERNAL_SERVER_ERROR, (address, odd)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["charset*=undefined''%41", "x*0*=idna''%FF", "q*=x%00''a"])
+def test_answer_that_is_asked_for_in_a_character_set_that_python_cannot_read_is_the_usual(name):
+    """Without the header. Python's parser raises an error for it, which would be a 406."""
+    status, text = send(Handler(), "/api/me", HTTP_ACCEPT=f"*/*; {name}")
+
+    assert (status, text) == send(Handler(), "/api/me")
+    assert status == HTTPStatus.OK
+
+
 @pytest.mark.parametrize("path", ["/api/send-contact-email", "/desistimiento", "/csp-report"])
 @pytest.mark.parametrize("name", ["charset=rot13", "charset*=rot13''%41", "boundary*=rot13''b"])
 @pytest.mark.parametrize("kind", ["application/json", "multipart/form-data"])

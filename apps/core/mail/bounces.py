@@ -4,6 +4,7 @@ django-anymail checks each provider's signature and reads its events: https://an
 """
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 from anymail.exceptions import (  # type: ignore[import-untyped]
@@ -15,6 +16,7 @@ from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve
+from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
@@ -44,7 +46,8 @@ _UNREADABLE = (
 def mail_events(request: HttpRequest) -> HttpResponse:
     """Take the events of the mail provider that is in use. Without its secret there is no page.
 
-    Answers 400 to a wrong signature and to a body that is no event.
+    Answers 400 to a wrong signature and to a body that is no event, and 503 to an event that may be
+    about a mail that is being sent. Providers send it again then.
     """
     view = _provider_view()
     if view is None or not settings.ANYMAIL.get("WEBHOOK_SECRET"):
@@ -57,9 +60,8 @@ def mail_events(request: HttpRequest) -> HttpResponse:
         events = view.parse_events(request)
     except _UNREADABLE as error:
         raise BadRequest("Not an event of the mail provider.") from error
-    for event in events:
-        note_event(event)
-    return HttpResponse()
+    taken = [note_event(event) for event in events]
+    return HttpResponse(status=HTTPStatus.OK if all(taken) else HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def _provider_view() -> Any:
@@ -74,16 +76,26 @@ def _provider_view() -> Any:
     return match.func.view_class(**match.func.view_initkwargs)
 
 
-def note_event(event: Any) -> None:
+def note_event(event: Any) -> bool:
     """Mark the mail of an event as failed if it was not delivered. A repeated event does nothing.
 
     The mail is found by the provider's own id. Staff see it among the mails that wait for them.
+    False if the event came too early: the provider knows the id before the row has it.
     """
     if event.event_type not in UNDELIVERED or not event.message_id:
-        return
-    reason = REASONS.get(event.reject_reason, "el proveedor no lo ha podido entregar")
-    sent = Mail.objects.filter(provider_id=str(event.message_id), status=Mail.Status.SENT)
+        return True
+    mails = Mail.objects.all()
     if event.recipient:
-        sent = sent.filter(to__iexact=event.recipient)
-    if sent.update(status=Mail.Status.FAILED, last_error=f"No ha llegado: {reason}."):
+        mails = mails.filter(to__iexact=event.recipient)
+    # Asked first: a mail that is finished between the two questions is found by the second one.
+    is_being_sent = mails.filter(
+        status=Mail.Status.QUEUED, leased_until__gt=timezone.now()
+    ).exists()
+    named = mails.filter(provider_id=str(event.message_id))
+    reason = REASONS.get(event.reject_reason, "el proveedor no lo ha podido entregar")
+    if named.filter(status=Mail.Status.SENT).update(
+        status=Mail.Status.FAILED, last_error=f"No ha llegado: {reason}."
+    ):
         logger.warning("A mail was not delivered: %s", event.event_type)
+        return True
+    return named.exists() or not is_being_sent

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
@@ -66,6 +67,25 @@ def test_other_events_change_nothing(client, mail, changes):
     assert post(client, event(**changes)) == 200
     mail.refresh_from_db()
     assert mail.status == Mail.Status.SENT
+
+
+def test_event_that_is_faster_than_the_answer_to_sending_is_asked_for_again(client, mail):
+    mail.status, mail.provider_id = Mail.Status.QUEUED, ""
+    mail.leased_until = timezone.now() + timedelta(minutes=1)
+    mail.save()
+    assert post(client, event()) == 503
+    assert post(client, event(email="otra@example.com")) == 200
+    Mail.objects.update(status=Mail.Status.SENT, provider_id="<7@brevo>", leased_until=None)
+
+    assert post(client, event()) == 200
+
+    mail.refresh_from_db()
+    assert mail.status == Mail.Status.FAILED
+    # The event of a first attempt, while the mail is sent again.
+    Mail.objects.update(
+        status=Mail.Status.QUEUED, leased_until=timezone.now() + timedelta(minutes=1)
+    )
+    assert post(client, event()) == 200
 
 
 @pytest.mark.parametrize("body", ["", "x", "[]", "null", "7", '"x"', '{"items": []}', "[{}]"])

@@ -10,7 +10,7 @@ from apps.core.monitoring.purchase_log import log_step
 from apps.orders.checkout.existing_order import open_order
 from apps.orders.gifts.details import stored_details
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment
-from apps.orders.models.staff_order import is_renewal
+from apps.orders.models.staff_order import is_personal, is_renewal
 from apps.orders.models.statuses import EventKind
 from apps.orders.offer.again import AS_SAVED, OfferedAgain, Wishes, offer_again
 from apps.orders.offer.cart import CartLine
@@ -50,6 +50,8 @@ class Recovered:
             "bank": bank_answer(order),
             "renewal": is_renewal(order),
             **({"gift": asdict(gift)} if gift else {}),
+            # Its address can't be changed.
+            **({"personal": True} if is_personal(order) else {}),
         }
 
 

@@ -13,6 +13,7 @@ from apps.classroom.provisioning import grant_access, provision
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.orders.checkout.place import place
+from apps.orders.checkout.recover import recover
 from apps.orders.checkout.request import Checkout
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
 from apps.orders.errors import InstalmentsUnavailable, OrderIsPersonal, RenewalIsFixed
@@ -251,6 +252,8 @@ def test_renewal_is_paid_for_its_own_student_alone(ana, micro):
             place(checkout_of(order, **change))
     order.refresh_from_db()
     assert (order.student, order.email, order.revision) == (ana, "ana@example.com", 1)
+    # So the recovery page offers no other address.
+    assert recover(order_id=order.pk, token=order.auth_token).as_json["personal"] is True
 
     place(checkout_of(order, email="Ana@Example.com", phone="+34600222222"))
     pay(order)

@@ -2,12 +2,15 @@
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
+from apps.orders.ledger.history import note
 from apps.orders.models import Order
+from apps.orders.models.statuses import EventKind
 from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk, refund
@@ -81,6 +84,10 @@ def test_who_prepared_the_cart_is_told_neither_what_was_bought_twice_nor_a_refun
     assert not {"bought_twice", "refund"} & set(first)
     refund(order, make_clerk(), 18240)
     assert answer() == first
+    # Staff give the order the buyer's new address.
+    with transaction.atomic():
+        note(order, kind=EventKind.EMAIL_CHANGED, actor="equipo", reason="")
+    assert answer()["student"]["email"] == "•••"
 
 
 @pytest.mark.django_db

@@ -282,7 +282,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Pr
             <dd>{formatDay(saved.createdAt)}</dd>
           </div>
         </dl>
-        {!isConfirming && (
+        {!isConfirming && !saved.isPersonal && (
           <button
             type="button"
             className="button button--quiet"

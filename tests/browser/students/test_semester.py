@@ -73,6 +73,8 @@ def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, widt
     expect(page.get_by_text("Forma de pago")).to_have_count(0)
     expect_to_fit(page)
     student.assert_accessible()
+    # It is for its own student.
+    expect(page.get_by_role("button", name="Cambiar tus datos")).to_have_count(0)
     student.tick_boxes().press(student.pay_button("95,00 €"))
     # Nobody has accepted the terms for this order yet.
     student.watch.expect("400.*process-checkout")
