@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from apps.core.money import format_euros, format_whole_euros, grouped
+from apps.core.money import format_euros, grouped
 
 # The size of the drawing in its own units.
-LEFT, ABOVE, HIGHEST, BELOW, WIDTH = 50, 8, 110, 20, 340
+LEFT, RIGHT, ABOVE, HIGHEST, BELOW, WIDTH = 56, 8, 8, 110, 20, 348
 # At most so many names fit under the bars.
 MOST_NAMES = 7
 
@@ -75,7 +75,7 @@ class Chart:
 
     @property
     def bars(self) -> Iterator[Bar]:
-        room = (WIDTH - LEFT) / len(self.places)
+        room = (WIDTH - LEFT - RIGHT) / len(self.places)
         count = len(self.series)
         width = min(26, room * 0.8) / count
         for at, place in enumerate(self.places):
@@ -93,7 +93,7 @@ class Chart:
     @property
     def names(self) -> Iterator[tuple[float, str]]:
         """The middle and the name of the places that are named, so that no two names touch."""
-        room = (WIDTH - LEFT) / len(self.places)
+        room = (WIDTH - LEFT - RIGHT) / len(self.places)
         every = -(-len(self.places) // MOST_NAMES)
         for at, place in enumerate(self.places):
             if (len(self.places) - 1 - at) % every == 0:
@@ -114,4 +114,4 @@ class Chart:
         return format_euros(number) if self.is_money else grouped(number)
 
     def _on_scale(self, number: int) -> str:
-        return format_whole_euros(number) if self.is_money else grouped(number)
+        return f"{grouped(number // 100)}\N{NO-BREAK SPACE}€" if self.is_money else grouped(number)

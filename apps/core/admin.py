@@ -225,6 +225,13 @@ class MailAdmin(ReadOnlyAdmin):
     def problem(self, mail: Mail) -> str:
         return failure_in_words(mail.last_error)
 
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        mail = kwargs.get("obj")
+        context["problem"] = failure_in_words(mail.last_error) if mail else ""
+        return super().render_change_form(request, context, *args, **kwargs)
+
     @admin.display(description="problema")
     def answer(self, mail: Mail) -> str | SafeString:
         """What the last error means, with the server's own answer folded beneath."""

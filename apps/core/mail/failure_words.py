@@ -11,7 +11,7 @@ from apps.core.mail.delivery import ServerUnreachable
 _MEANINGS = (
     (
         r"5\.1\.\d+",
-        "La dirección no existe. Corrígela en el pedido o en la página del alumno.",
+        "La dirección no existe: corrígela en el pedido o en la página del alumno.",
     ),
     (
         r"[45]\.3\.4",

@@ -177,7 +177,7 @@ class OwnWordsForm(forms.Form):
         original = self._texts.get(name, "")
         labels = {"subject": "Asunto", "paragraph": "Párrafo al final", **LABELS}
         one_line = name in ONE_LINE
-        attrs = {"class": "vTextField"} if one_line else {"rows": 3}
+        attrs = {"class": "vTextField"} if one_line else {"class": "vLargeTextField", "rows": 4}
         return forms.CharField(
             label=labels[name],
             initial=stored or original,

@@ -91,6 +91,7 @@ def _mails(site: AdminSite) -> Any:
                 "preview": preview,
                 "subject": render_sample(preview.template, next(iter(preview.samples()))).subject,
                 "url": reverse("admin:core_mail_sample", args=[preview.template]),
+                "has_own_words": preview.template in SiteSettings.current().mail_words,
             }
             for preview in mail_previews()
         ]

@@ -15,7 +15,7 @@ RELAY = smtplib.SMTPRecipientsRefused({"ana@example.com": (554, b"5.7.1 Relay ac
 @pytest.mark.parametrize(
     ("error", "meaning"),
     [
-        (REFUSED, "La dirección no existe. Corrígela"),
+        (REFUSED, "La dirección no existe: corrígela"),
         (RELAY, "El servidor lo rechaza por sus reglas"),
         (smtplib.SMTPDataError(552, b"Mailbox full"), "El buzón está lleno"),
         (smtplib.SMTPDataError(452, b"4.2.2 over quota"), "El buzón está lleno"),

@@ -135,7 +135,7 @@ def test_a_failed_mail_is_listed_with_the_meaning_of_its_error(client, carla):
         context={"title": "x"}, status="failed", last_error="SMTPRecipientsRefused: 550 5.1.1",
     )  # fmt: skip
     page = client.get(reverse("admin:core_mail_changelist"), {"status__exact": "failed"})
-    assert "La dirección no existe. Corrígela" in page.text
+    assert "La dirección no existe: corrígela" in page.text
     page = client.get(reverse("admin:core_mail_change", args=[mail.pk]))
-    assert "La dirección no existe. Corrígela" in page.text
+    assert "La dirección no existe: corrígela" in page.text
     assert "<code>SMTPRecipientsRefused: 550 5.1.1</code>" in page.text

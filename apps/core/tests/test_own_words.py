@@ -69,6 +69,7 @@ def test_own_words_are_in_the_mail_and_the_original_comes_back(client, carla):
     assert "Feliz <verano>,\nAcademia" in mail.text
     assert "Feliz &lt;verano&gt;,<br>Academia" in mail.html
     assert LogEntry.objects.latest("pk").change_message.startswith("Correo «")
+    assert client.get(reverse("admin:core_mail_samples")).text.count("Con tus palabras") == 1
 
     client.post(address(), {"subject": "x", "paragraph": "x", "original": "x"})
     assert sample_of() == before

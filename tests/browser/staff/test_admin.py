@@ -28,7 +28,7 @@ def test_admin_shows_a_mail_with_its_own_styles(clerk):
 
 def test_admin_shows_mail_samples_in_the_dark_scheme_and_at_phone_width(clerk):
     clerk.goto("/admin/core/mail/")
-    clerk.locator("#content-main").get_by_role("link", name="Modelos de correo").click()
+    clerk.get_by_role("link", name="Modelos de correo").click()
     clerk.get_by_role("link", name="Confirmación de tu pedido n.º 1042").click()
     letter = clerk.frame_locator("iframe[title=Mensaje]")
     expect(letter.get_by_role("heading", name="Gracias por tu compra, Ana")).to_be_visible()
