@@ -7,13 +7,13 @@ import time_machine
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
-from django.test import Client, override_settings
+from django.test import override_settings
 
 from apps.catalogue.models import University
 from apps.core.models import SiteSettings
 from apps.pages import models as pages
 from apps.pages.seed import seed_pages
-from apps.pages.tests.test_pages import visible_text
+from apps.pages.tests.test_pages import html_of, visible_text
 from apps.pricing.models import Campaign
 from apps.pricing.seed import seed_campaigns
 from tests.helpers.factories import make_university
@@ -26,10 +26,6 @@ FEATURES = (
     "Notificaciones de entrega", "Ejercicios tipo test", "Siempre organizado y al día",
     "Asegúrate el aprobado",
 )  # fmt: skip
-
-
-def html_of(client: Client, path: str = "/") -> str:
-    return str(client.get(path).content.decode())
 
 
 def section(html: str, anchor: str) -> str:

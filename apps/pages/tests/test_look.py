@@ -5,21 +5,16 @@ from datetime import datetime
 
 import pytest
 import time_machine
-from django.test import Client
 
 from apps.pages import models as pages
 from apps.pages.exercises import EXERCISES, exercise_at
 from apps.pages.models import LessonSample
 from apps.pages.plan_preview import preview_props
 from apps.pages.templatetags.pages import PORTRAITS, portrait
-from apps.pages.tests.test_pages import visible_text
+from apps.pages.tests.test_pages import html_of, visible_text
 from tests.helpers.factories import make_subject, make_university
 
 pytestmark = pytest.mark.django_db
-
-
-def html_of(client: Client, path: str = "/") -> str:
-    return str(client.get(path).content.decode())
 
 
 @pytest.mark.parametrize("hour", range(len(EXERCISES)))

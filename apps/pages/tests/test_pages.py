@@ -26,6 +26,10 @@ NOT_INDEXED = {"/login"}
 pytestmark = pytest.mark.django_db
 
 
+def html_of(client: Client, path: str = "/") -> str:
+    return str(client.get(path).content.decode())
+
+
 def visible_text(html: str) -> str:
     without_data = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", without_data).split())

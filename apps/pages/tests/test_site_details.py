@@ -6,16 +6,11 @@ import re
 
 import pytest
 from django.conf import settings
-from django.test import Client
 
 from apps.core.models import LegalText, SiteSettings
-from apps.pages.tests.test_pages import PAGES, visible_text
+from apps.pages.tests.test_pages import PAGES, html_of, visible_text
 
 pytestmark = pytest.mark.django_db
-
-
-def html_of(client: Client, path: str) -> str:
-    return str(client.get(path).content.decode())
 
 
 @pytest.mark.parametrize("path", ["/servicios", "/nosotros", "/precios", "/compra"])

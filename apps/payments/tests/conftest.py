@@ -5,7 +5,7 @@ import time_machine
 
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.plans import buy_in_instalments, day
-from tests.helpers.refunds import make_clerk
+from tests.helpers.refunds import buy, make_clerk
 
 
 @pytest.fixture
@@ -25,6 +25,14 @@ def mode(request, settings):
     """Runs the test with Stripe's Payment Element, then with Stripe's hosted page."""
     settings.STRIPE_CHECKOUT = request.param
     return request.param
+
+
+@pytest.fixture
+def order(api, sandbox, work):
+    """Bruno's paid order of one subject."""
+    bought = buy(api, sandbox)
+    work()
+    return bought
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ MONEY_BACK = ("charge.refunded", "charge.refund", "refund.", "charge.dispute")
 
 
 @pytest.fixture
-def order(api, sandbox, work):
-    bought = buy(api, sandbox)
-    work()
-    return bought
-
-
-@pytest.fixture
 def control(sandbox):
     return lambda path, content: sandbox.process.control("POST", path, content)
 

@@ -22,13 +22,6 @@ pytestmark = pytest.mark.django_db
 REFUNDS = {"calls": "POST /v1/refunds", "caller": "server"}
 
 
-@pytest.fixture
-def order(api, sandbox, work):
-    bought = buy(api, sandbox)
-    work()
-    return bought
-
-
 def reasons(order):
     return list(order.events.values_list("reason", flat=True))
 

@@ -27,13 +27,6 @@ from tests.helpers.refunds import buy, make_clerk, refund, refunded_at_provider
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def order(api, sandbox, work):
-    bought = buy(api, sandbox)
-    work()
-    return bought
-
-
 def text(order, **request):
     sentences = preview(order, RefundRequest(reason="Error", **request))
     return " ".join(sentences).replace("\xa0", " ")

@@ -18,7 +18,7 @@ const loadPaymentDialog = () => import("../payment/PaymentDialog");
 type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
 
 /** What is open over the catalogue: the cart, on screens without room for it, or the payment. */
-export type OpenDialog = "cart" | "payment" | null;
+type OpenDialog = "cart" | "payment" | null;
 
 type CheckoutState = {
   Dialog: Dialog | null;

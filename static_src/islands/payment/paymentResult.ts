@@ -67,7 +67,7 @@ export function paymentResult(order: OrderByPayment, completion: Completion): Pa
  * The response of complete-payment: `accepted`; `not_paid`, there is no confirmed payment, or the
  * sentence why Bizum or PayPal has refused it; `unavailable`, the server could not reach Stripe.
  */
-export type Completion = "accepted" | "not_paid" | { refusal: string } | "unavailable";
+type Completion = "accepted" | "not_paid" | { refusal: string } | "unavailable";
 
 /**
  * Report the payment to the server, so that the order is completed even if the webhook is lost.

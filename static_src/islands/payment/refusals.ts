@@ -97,7 +97,7 @@ export function refusalOf(error: unknown): Refusal {
 }
 
 /** Why a request got no response, as far as the browser knows. */
-export const connectionMessage = (): string => (navigator.onLine ? NO_ANSWER : OFFLINE);
+const connectionMessage = (): string => (navigator.onLine ? NO_ANSWER : OFFLINE);
 
 function failed(): Refusal {
   return { kind: "problem", title: PAYMENT_ERROR, text: CHECKOUT_FAILED };
