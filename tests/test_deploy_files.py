@@ -1,5 +1,6 @@
 """The files of `deploy`, the Dockerfile and compose.yaml fit each other and the Procfile."""
 
+import configparser
 import json
 import os
 import re
@@ -57,6 +58,27 @@ def test_password_of_the_database_has_no_default():
     text = (ROOT / "compose.yaml").read_text()
 
     assert set(re.findall(r"\$\{\w+[^}]*\}", text)) == {"${POSTGRES_PASSWORD:?is not set}"}
+
+
+def test_an_upgrade_deletes_the_drop_ins_of_the_release_before():
+    """One with another name would stay, and might come after those of the new release."""
+    text = (ROOT / "docs" / "operations.md").read_text()
+    [deleted] = re.findall(r"^ *# rm -r (/etc/systemd/.+)$", text, re.MULTILINE)
+
+    assert {Path(path).name for path in deleted.split()} == {
+        each.name for each in UNITS.glob("*.d")
+    }
+
+
+def test_pgbouncer_keeps_to_transactions_and_to_the_connections_of_postgresql():
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "deploy" / "pgbouncer" / "pgbouncer.ini")
+    settings = parser["pgbouncer"]
+    roles = 2  # docs/deploy.md, "Several web hosts"
+
+    assert settings["pool_mode"] == "transaction"
+    assert settings["auth_type"] == "scram-sha-256"
+    assert roles * settings.getint("default_pool_size") < 100
 
 
 @pytest.mark.parametrize("name", [name for name in PROCESSES if name != "release"])

@@ -12,7 +12,7 @@ from statistics import median, quantiles
 
 from tools.dev.bench import Row
 from tools.dev.processes import SetupError
-from tools.drill.buyer import wait
+from tools.drill.buyer import Buyer, wait
 from tools.drill.shop import BACKGROUND, Shop, running_shop
 from tools.drill.traffic import Traffic
 from tools.drill.usage import usage, waiting
@@ -28,7 +28,8 @@ LATENCY_S = 0.3
 # How long the workers may need for what is left at the end of a run.
 FINISHED_WITHIN_S = 300
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-OURS = ("web", *BACKGROUND, "postgresql")
+# "pgbouncer" and "cache" are only in the stack of two web hosts (`make load`).
+OURS = ("web", *BACKGROUND, "postgresql", "pgbouncer", "cache")
 
 
 @dataclass(frozen=True)
@@ -42,19 +43,20 @@ class Run:
     p95_s: float
     # Requests that were refused, such as by a full queue for Stripe, and made again.
     refused: int
+    buyers: list[Buyer]
 
     @property
     def ours_ms(self) -> float:
-        return sum(self.cpu_ms[name] for name in OURS)
+        return sum(self.cpu_ms.get(name, 0) for name in OURS)
 
 
 def checkout_rows() -> list[Row]:
     with running_shop() as shop:
-        _run(shop, BUYERS, seconds=3.0)  # Fills caches and opens connections.
-        at_once = [_run(shop, BUYERS) for _ in range(ROUNDS)]
-        calm = [_run(shop, FEW_BUYERS) for _ in range(ROUNDS)]
+        buy_for(shop, BUYERS, seconds=3.0)  # Fills caches and opens connections.
+        at_once = [buy_for(shop, BUYERS) for _ in range(ROUNDS)]
+        calm = [buy_for(shop, FEW_BUYERS) for _ in range(ROUNDS)]
         shop.sandbox.fault(calls="*", do="slow", seconds=LATENCY_S, caller="server")
-        late = [_run(shop, MANY_BUYERS) for _ in range(ROUNDS)]
+        late = [buy_for(shop, MANY_BUYERS) for _ in range(ROUNDS)]
     middle = sorted(at_once, key=lambda run: run.ours_ms)[len(at_once) // 2]
     cpu = ", ".join(f"{name} {ms:.0f}" for name, ms in middle.cpu_ms.items())
     refused = f"refused and tried again: {sum(run.refused for run in late)}"
@@ -70,7 +72,7 @@ def checkout_rows() -> list[Row]:
     ]  # fmt: skip
 
 
-def _run(shop: Shop, buyers: int, seconds: float = SECONDS) -> Run:
+def buy_for(shop: Shop, buyers: int, seconds: float = SECONDS) -> Run:
     """Buy for so many seconds, and wait until the workers have finished."""
     traffic = Traffic(shop, {"compra": 1})
     before, began = usage(shop), time.monotonic()
@@ -85,7 +87,7 @@ def _run(shop: Shop, buyers: int, seconds: float = SECONDS) -> Run:
         raise SetupError(f"Faltan correos: {len(mailed)} de {paid} compras.")
     cpu_ms = {name: (after[name].cpu_s - before[name].cpu_s) * 1000 / paid for name in before}
     refused = sum(len(buyer.refusals) for buyer in traffic.buyers)
-    return Run(paid / elapsed, cpu_ms, quantiles(mailed, n=20)[-1], refused)
+    return Run(paid / elapsed, cpu_ms, quantiles(mailed, n=20)[-1], refused, traffic.buyers)
 
 
 # Seconds from the payment of each order after `last` to its last mail.

@@ -30,7 +30,8 @@ def two_hosts(shop: Shop) -> Outcome:
     tried = "dos máquinas web con discos separados, una se mata en plena compra"
     if not shop.has_proxy:
         return Outcome(tried, "no se probó: nginx no está instalado")
-    with _two_hosts(shop) as (one, two, bucket, cache):
+    # The promo codes' limit is reached after 20 requests.
+    with two_web_hosts(shop, RATE_LIMIT_SCALE="1") as (one, two, bucket, cache):
         lost = _uploads_and_changes(shop, one, two, bucket)
         lost += _rate_limit(one, two)
         between = [Buyer(shop, entrances=(one.url, two.url)) for _ in range(3)]
@@ -54,8 +55,12 @@ def two_hosts(shop: Shop) -> Outcome:
 
 
 @contextmanager
-def _two_hosts(shop: Shop) -> Iterator[tuple[Host, Host, BucketServer, str]]:
-    """Two web hosts and one for the other processes take over from the shop's only host."""
+def two_web_hosts(shop: Shop, **changes: str) -> Iterator[tuple[Host, Host, BucketServer, str]]:
+    """Two web hosts and one for the other processes take over from the shop's only host.
+
+    They share a bucket and, where Valkey or Redis is installed, a cache, of which the name is
+    yielded. `changes` are settings of all three.
+    """
     with ExitStack() as stack:
         bucket = stack.enter_context(running_bucket())
         cache = stack.enter_context(_running_cache(shop))
@@ -65,9 +70,8 @@ def _two_hosts(shop: Shop) -> Iterator[tuple[Host, Host, BucketServer, str]]:
             "S3_REGION": "eu",
             "S3_ACCESS_KEY": "key",
             "S3_SECRET_KEY": "secret",
-            # The promo codes' limit is reached after 20 requests.
-            "RATE_LIMIT_SCALE": "1",
             **({"CACHE_URL": cache} if cache else {}),
+            **changes,
         }
         one, two, workers = (
             shop.add_host(name, **settings) for name in ("web-a", "web-b", "workers")
@@ -79,7 +83,9 @@ def _two_hosts(shop: Shop) -> Iterator[tuple[Host, Host, BucketServer, str]]:
         one.start("web")
         two.start("web")
         shop.serve_from(one, two)
-        yield one, two, bucket, cache.partition(":")[0] or "ninguna, no está instalada"
+        shop.other_hosts = (one, two, workers)
+        yield one, two, bucket, cache_program() or "ninguna, no está instalada"
+        shop.other_hosts = ()
         for host in (one, two, workers):
             host.stop()
         shop.host.start()
@@ -89,17 +95,24 @@ def _two_hosts(shop: Shop) -> Iterator[tuple[Host, Host, BucketServer, str]]:
 @contextmanager
 def _running_cache(shop: Shop) -> Iterator[str]:
     """The address of a Valkey or Redis; empty if neither is installed."""
-    program = shutil.which("valkey-server") or shutil.which("redis-server")
-    if program is None:
+    program = cache_program()
+    if not program:
         yield ""
         return
     port = free_port()
     options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
     process = start([program, "--port", str(port), *options], shop.host.env, shop.log)
+    shop.servers["cache"] = process.pid
     try:
         yield f"redis://127.0.0.1:{port}/0"
     finally:
+        del shop.servers["cache"]
         end(process)
+
+
+def cache_program() -> str:
+    """The name of the server of the cache that is installed; empty without one."""
+    return next(filter(shutil.which, ("valkey-server", "redis-server")), "")
 
 
 def _uploads_and_changes(shop: Shop, one: Host, two: Host, bucket: BucketServer) -> list[str]:

@@ -1,7 +1,8 @@
 """`make load`: mixed visits and purchases on the production stack, then more than it can answer.
 
 LOAD_MINUTES (10) is how long the traffic lasts. LOAD_VISITORS is how many visit at once; without it
-the number is looked for: the smallest one with the highest rate without errors.
+the number is looked for: the smallest one with the highest rate without errors. LOAD_HOSTS=2 is for
+two web hosts with folders of their own, a bucket, a PgBouncer and a Valkey or Redis.
 """
 
 import json
@@ -10,18 +11,25 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tools.dev.bench_checkout import buy_for
 from tools.dev.processes import SetupError, interrupt_on_signals
 from tools.drill.buyer import wait
 from tools.drill.count import losses
+from tools.drill.hosts import cache_program, two_web_hosts
+from tools.drill.pooler import is_installed, running_pgbouncer
 from tools.drill.shop import BACKGROUND, Shop, running_shop
 from tools.drill.traffic import Crowd, Traffic, seconds_until_calm
 from tools.drill.usage import Usage, usage, waiting
 
 MINUTES = float(os.environ.get("LOAD_MINUTES", "10"))
 CHOSEN_VISITORS = int(os.environ.get("LOAD_VISITORS", "0"))
+HOSTS = int(os.environ.get("LOAD_HOSTS", "1"))
+# PgBouncer's connections to PostgreSQL (deploy/pgbouncer/pgbouncer.ini).
+POOL = 20
 STEPS = (2, 4, 8, 16, 32)
 STEP_SECONDS = 15
 # A larger number of visitors must bring at least this much more.
@@ -29,6 +37,8 @@ WORTHWHILE = 1.05
 CROWD = 250
 CROWD_BUYERS = 4
 CROWD_SECONDS = 20
+# How long purchases alone are made, to measure what one costs.
+COST_SECONDS = 30.0
 # Memory that a process may gain between the first tenth of the run and its end.
 MOST_GAIN = 0.1
 LONGEST_QUEUE_S = 900
@@ -41,6 +51,7 @@ class Watch:
     shop: Shop
     memory_mb: list[dict[str, float]] = field(default_factory=list)
     oldest_s: dict[str, float] = field(default_factory=dict)
+    most_connections: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> "Watch":
@@ -57,6 +68,8 @@ class Watch:
             used = usage(self.shop)
             own = ("web", *BACKGROUND)
             self.memory_mb.append({name: used[name].memory_mb for name in own})
+            [(connections,)] = self.shop.database.rows(_CONNECTIONS)
+            self.most_connections = max(self.most_connections, int(str(connections)))
             for queue, seconds in waiting(self.shop).items():
                 self.oldest_s[queue] = max(self.oldest_s.get(queue, 0), seconds)
 
@@ -76,13 +89,29 @@ class Watch:
 def main() -> int:
     interrupt_on_signals()
     try:
-        with running_shop() as shop:
+        with running_shop() as shop, _hosts(shop):
             return _measure(shop)
     except SetupError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+@contextmanager
+def _hosts(shop: Shop) -> Iterator[None]:
+    """With LOAD_HOSTS=2 the stack of docs/deploy.md, "Several web hosts", takes over."""
+    if HOSTS == 1:
+        yield
+        return
+    if not (shop.has_proxy and is_installed() and cache_program()):
+        raise SetupError("Hacen falta nginx, pgbouncer y valkey-server o redis-server.")
+    with (
+        running_pgbouncer(shop, POOL) as address,
+        two_web_hosts(shop, DATABASE_URL=address, PGBOUNCER="1") as (*_, cache),
+    ):
+        print(f"Dos máquinas web, PgBouncer con {POOL} conexiones y {cache}.", flush=True)
+        yield
 
 
 def _measure(shop: Shop) -> int:
@@ -112,15 +141,21 @@ def _measure(shop: Shop) -> int:
     print(
         f"  colas vacías {time.monotonic() - began:.0f} s después" if emptied else "  colas llenas"
     )
+    alone = buy_for(shop, visitors, COST_SECONDS)
+    listed = sorted(alone.cpu_ms.items(), key=lambda item: -item[1])
+    print(
+        f"  CPU de una compra con acceso y correos, de {len(alone.buyers)} sin visitas: "
+        f"{alone.ours_ms:.0f} ms sin visitantes, Stripe ni nginx; "
+        + ", ".join(f"{name} {ms:.0f}" for name, ms in listed),
+        flush=True,
+    )
     crowd, sentences = _overload(shop)
     problems += sentences
-    problems += losses(shop, [*traffic.buyers, *crowd.buyers])
+    buyers = [*traffic.buyers, *alone.buyers, *crowd.buyers]
+    problems += losses(shop, buyers)
     for sentence in problems:
         print(f"  falla: {sentence}")
-    print(
-        f"{len(traffic.buyers) + len(crowd.buyers)} compras. Pérdidas y fallos: "
-        f"{len(problems) or 'ninguno'}."
-    )
+    print(f"{len(buyers)} compras. Pérdidas y fallos: {len(problems) or 'ninguno'}.")
     return 1 if problems else 0
 
 
@@ -159,6 +194,7 @@ def _print_usage(
     )
     waits = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in watch.oldest_s.items())
     print(f"  la tarea más antigua: {waits or 'ninguna'}")
+    print(f"  conexiones a PostgreSQL: {watch.most_connections} como mucho")
 
 
 def _overload(shop: Shop) -> tuple[Crowd, list[str]]:
@@ -181,6 +217,13 @@ def _overload(shop: Shop) -> tuple[Crowd, list[str]]:
     if calm_s > 10:
         problems.append(f"la tienda tardó {calm_s:.0f} s en recuperarse")
     return crowd, problems
+
+
+# The drill's own connection, which asks, is not counted.
+_CONNECTIONS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+"""
 
 
 def refused_events(shop: Shop) -> int:

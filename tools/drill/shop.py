@@ -144,6 +144,10 @@ class Shop:
         self.database.create("academy")
         self.host = self.add_host("one")
         self._proxy: subprocess.Popen[bytes] | None = None
+        # What serves instead of `host` or beside it, for as long as it does: further hosts, and
+        # the process ids of further servers by name.
+        self.other_hosts: tuple[Host, ...] = ()
+        self.servers: dict[str, int] = {}
         self.subjects: list[int] = []
         self.promo_code = ""
         self.has_proxy = self._start_proxy(front)
@@ -215,12 +219,14 @@ class Shop:
         while not _answers(f"{self.address}/healthz") and time.monotonic() < deadline:
             time.sleep(0.1)
 
-    def pids(self) -> dict[str, int]:
-        """The process ids of the host's processes and of the servers around it, by name."""
-        around = {"postgresql": self.database.pid, "stripe": self.sandbox.pid}
+    def names(self) -> dict[int, str]:
+        """The names of the processes of all hosts and of the servers around them, by their ids."""
+        around = {"postgresql": self.database.pid, "stripe": self.sandbox.pid, **self.servers}
         if self._proxy:
             around["nginx"] = self._proxy.pid
-        return {**self.host.pids(), **around}
+        hosts = (self.host, *self.other_hosts)
+        running = [(name, pid) for host in hosts for name, pid in host.pids().items()]
+        return {pid: name for name, pid in (*running, *around.items())}
 
     def _env(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("HOME", "LANG", "TZ") if name in os.environ}

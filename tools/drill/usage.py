@@ -28,8 +28,11 @@ class Usage:
 
 
 def usage(shop: Shop) -> dict[str, Usage]:
-    """The usage of each process by its name: those of the Procfile, nginx, PostgreSQL, Stripe."""
-    owners = {pid: name for name, pid in shop.pids().items()}
+    """The usage of each process by its name: those of the Procfile, nginx, PostgreSQL, Stripe.
+
+    Processes of one name, such as the web processes of two hosts, are added up.
+    """
+    owners = shop.names()
     owners[os.getpid()] = VISITORS
     parents, own = _processes()
     found: dict[str, Usage] = {}
