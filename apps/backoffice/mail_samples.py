@@ -4,7 +4,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from apps.backoffice.accounts.account_changes import CHANGED, Change
+from apps.backoffice.accounts.account_changes import CHANGED, INVITED, Change
 from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, set_password_path
 from apps.backoffice.accounts.sign_in import GUESSED, OF_STRANGERS, SLOWED_MINUTES
 from apps.core.mail.registry import SecretUrl, absolute_url
@@ -62,6 +62,22 @@ preview_mail(
             else "",
         }
         for change in Change
+    },
+)
+preview_mail(
+    INVITED,
+    title="invitación de otra persona al equipo",
+    when="Cuando alguien invita a una persona, a los demás que pueden invitar",
+    to=STAFF,
+    samples=lambda: {
+        "Ejemplo": {
+            "first_name": "Carla",
+            "by": "Olga Prado",
+            "invited": "Eva Soto",
+            "email": "eva@example.com",
+            "groups": "Atención",
+            "admin_url": absolute_url(reverse("admin:auth_user_change", args=[1])),
+        }
     },
 )
 preview_mail(

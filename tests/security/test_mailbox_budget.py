@@ -224,6 +224,7 @@ ORIGINS = {
     "staff_attention": Origin.STAFF,
     "staff_invitation": Origin.STAFF,
     "staff_account_changed": Origin.STAFF,
+    "staff_invited": Origin.STAFF,
     "staff_password_guessed": Origin.STAFF,
     "staff_password_link": Origin.STAFF_LINK,
     "renewal": "of its student",

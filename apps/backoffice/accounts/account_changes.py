@@ -1,4 +1,8 @@
-"""The mail that tells a member of staff of a new password or address of their account."""
+"""Mails that tell staff of changes of accounts that they should know of.
+
+A new password or address is told to the account's owner. An invitation is told to the others who
+may invite: with a second account of their own, one person would be the two who approve.
+"""
 
 from enum import StrEnum
 from typing import Any
@@ -13,6 +17,8 @@ from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import absolute_url, register_mail
 
 CHANGED = "staff_account_changed"
+INVITED = "staff_invited"
+_PEOPLE = ("user", "invited", "by")
 
 
 class Change(StrEnum):
@@ -20,11 +26,17 @@ class Change(StrEnum):
     EMAIL = "el correo"
 
 
-def register_change_mail() -> None:
+def register_change_mails() -> None:
     register_mail(
         CHANGED,
         "Ha cambiado {{ change }} de tu usuario de la administración",
         changed_context,
+        origin=Origin.STAFF,
+    )
+    register_mail(
+        INVITED,
+        "{{ by }} ha invitado a una persona al equipo",
+        invited_context,
         origin=Origin.STAFF,
     )
 
@@ -52,4 +64,30 @@ def changed_context(ids: dict[str, Any]) -> dict[str, Any]:
         "username": user.get_username(),
         "change": str(change),
         "admin_url": url,
+    }
+
+
+def mail_invited(invited: User, *, by: User) -> None:
+    """Queue a mail to each other person who may invite. Call it inside a transaction."""
+    inviting = User.objects.with_perm("auth.add_user")
+    others = inviting.filter(is_staff=True).exclude(pk__in=(invited.pk, by.pk)).exclude(email="")
+    for reader in others.order_by("pk"):
+        queue_mail(
+            key=f"{INVITED}:{invited.pk}:{reader.pk}",
+            template=INVITED,
+            to=reader.email,
+            context={"user_id": reader.pk, "invited_id": invited.pk, "by_id": by.pk},
+        )
+
+
+def invited_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of the mail `staff_invited`."""
+    reader, invited, by = (User.objects.get(pk=ids[f"{name}_id"]) for name in _PEOPLE)
+    return {
+        "first_name": reader.first_name,
+        "by": by.get_full_name() or by.get_username(),
+        "invited": invited.get_full_name() or invited.get_username(),
+        "email": invited.email,
+        "groups": ", ".join(group.name for group in invited.groups.all()),
+        "admin_url": absolute_url(reverse("admin:auth_user_change", args=[invited.pk])),
     }

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
+from apps.backoffice.accounts.account_changes import mail_invited
 from apps.backoffice.accounts.password_links import INVITATION, mail_link
 from apps.backoffice.accounts.staff_powers import grantable_groups
 from apps.core.input_fields import EmailFormField
@@ -62,7 +63,7 @@ def _invite(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if refusal := late_password(request):
             form.add_error(None, refusal)
-        elif user := _invited(form):
+        elif user := _invited(form, cast(User, request.user)):
             log_rows(request, User, [user.pk], f"Invitación a «{form.cleaned_data['group']}»")
             messages.success(request, f"Se ha enviado la invitación a {user.email}.")
             return redirect("admin:auth_user_changelist")
@@ -70,9 +71,9 @@ def _invite(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     return TemplateResponse(request, "backoffice/invite.html", context)
 
 
-def _invited(form: InvitationForm) -> User | None:
+def _invited(form: InvitationForm, by: User) -> User | None:
     try:
-        return invite(**form.cleaned_data)
+        return invite(**form.cleaned_data, by=by)
     except IntegrityError:
         # Another click has created the account since the form was checked.
         form.add_error("email", ALREADY_THERE)
@@ -80,11 +81,12 @@ def _invited(form: InvitationForm) -> User | None:
 
 
 @transaction.atomic
-def invite(*, email: str, first_name: str, last_name: str, group: Group) -> User:
-    """Create the account, which has no password until the link is used, and queue the mail."""
+def invite(*, email: str, first_name: str, last_name: str, group: Group, by: User) -> User:
+    """Create the account, which has no password until the link is used, and queue the mails."""
     user = User.objects.create_user(
         email, email, first_name=first_name, last_name=last_name, is_staff=True
     )
     user.groups.add(group)
     mail_link(user, INVITATION)
+    mail_invited(user, by=by)
     return user

@@ -27,7 +27,7 @@ from django.utils.decorators import method_decorator
 from django.utils.encoding import force_bytes
 from django.utils.http import urlencode, urlsafe_base64_encode
 
-from apps.backoffice.accounts.account_changes import Change, mail_change, register_change_mail
+from apps.backoffice.accounts.account_changes import Change, mail_change, register_change_mails
 from apps.backoffice.accounts.password_page import name_new_password
 from apps.backoffice.accounts.sign_in import (
     GUESSED,
@@ -51,7 +51,7 @@ INVITATION, FORGOTTEN = "staff_invitation", "staff_password_link"
 
 
 def register_mails() -> None:
-    register_change_mail()
+    register_change_mails()
     register_mail(
         INVITATION,
         "Tu cuenta en la administración de {{ brand }}",

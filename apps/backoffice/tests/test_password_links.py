@@ -67,6 +67,23 @@ def test_invited_person_chooses_a_password_and_has_the_group(client, dora):
     assert signed_in.status_code == 302
 
 
+def test_others_who_may_invite_are_told_of_an_invitation(client, dora):
+    """With a second account of their own, one person would be the two who approve a discount."""
+    User.objects.create_superuser("olga", "olga@example.com")
+    User.objects.create_superuser("former", "former@example.com", is_active=False)
+    User.objects.create_user("bruno", "bruno@example.com", is_staff=True)
+    User.objects.filter(pk=dora.pk).update(email="dora@example.com")
+
+    invite(client)
+
+    mails = Mail.objects.order_by("to")
+    assert [mail.to for mail in mails] == ["eva@example.com", "olga@example.com"]
+    text = render_mail(mails[1].template, mails[1].context, reveal=True).text
+    eva = User.objects.get(username="eva@example.com")
+    assert "(eva@example.com) al equipo, en el grupo Atención." in text
+    assert reverse("admin:auth_user_change", args=[eva.pk]) in text
+
+
 def test_link_works_once_and_not_for_a_deactivated_account(client, dora):
     invite(client)
     link = link_in(Mail.objects.get())

@@ -363,10 +363,12 @@ def test_guessing_promo_codes_with_a_recovery_link_is_limited(api, saved):
 def test_a_right_code_of_a_recovery_link_uses_no_try_up(api, saved):
     make_promo()
 
-    answers = [
-        api.get("orders/recover", **saved, promo_code=code)[0]
-        for code in ["BIENVENIDA10"] * 21 + ["NO"] * 20 + ["BIENVENIDA10"]
-    ]
+    # On a busy machine the requests would reach into the limit's next ten minutes.
+    with time_machine.travel(timezone.now(), tick=False):
+        answers = [
+            api.get("orders/recover", **saved, promo_code=code)[0]
+            for code in ["BIENVENIDA10"] * 21 + ["NO"] * 20 + ["BIENVENIDA10"]
+        ]
 
     assert answers == [200] * 41 + [429]
 
