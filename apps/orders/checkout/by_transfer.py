@@ -15,7 +15,9 @@ from apps.core.database import require_transaction
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import Mail, SiteSettings
+from apps.orders.checkout.request import Checkout
 from apps.orders.errors import OpenPaymentInTheWay, PaidByTransfer
+from apps.orders.gifts.details import stored_details
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.states import change_status
@@ -23,6 +25,7 @@ from apps.orders.models import Order, StaffOrder
 from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
+from apps.students.models import Student
 
 ACTOR = "comprador"
 REMINDED_AFTER = timedelta(days=3)
@@ -52,7 +55,12 @@ def await_transfer(order: Order) -> StaffOrder:
         raise OpenPaymentInTheWay(payment)
     if row is None:
         row = StaffOrder(order=order, by_buyer=True, actor=ACTOR)
-        note(order, kind=EventKind.CHANGED, actor=ACTOR, reason="Va a pagar por transferencia")
+        note(
+            order,
+            kind=EventKind.TRANSFER_CHOSEN,
+            actor=ACTOR,
+            reason="Va a pagar por transferencia",
+        )
     row.paid_by, row.agreed = StaffOrder.PaidBy.TRANSFER, order.total_amount
     row.save()
     queue_mail(
@@ -68,6 +76,20 @@ def awaits_buyers_transfer(order: Order) -> bool:
     """Whether the buyer has chosen a transfer, and none has arrived yet."""
     row: StaffOrder | None = getattr(order, "by_staff", None)
     return row is not None and row.by_buyer and not order.payments.transfers().exists()
+
+
+def pays_for_another(order: Order, checkout: Checkout) -> bool:
+    """Whether the checkout gives somebody else what the owner of the address may have paid already.
+
+    The shop has mailed them how to transfer, and whoever typed their address has the order's token.
+    """
+    if not order.events.filter(kind=EventKind.TRANSFER_CHOSEN).exists():
+        return False
+    student = Student.objects.with_email(checkout.email)
+    stored = stored_details(order)
+    gift = stored if checkout.keeps_gift else checkout.gift
+    is_same_gift = (gift and gift.email) == (stored and stored.email)
+    return student is None or student.pk != order.student_id or not is_same_gift
 
 
 def stop_awaiting(order: Order) -> None:

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from apps.orders.checkout.acceptances import check_acceptances
 from apps.orders.checkout.already_bought import mail_already_bought
-from apps.orders.checkout.by_transfer import awaits_buyers_transfer, stop_awaiting
+from apps.orders.checkout.by_transfer import awaits_buyers_transfer, pays_for_another, stop_awaiting
 from apps.orders.checkout.existing_order import lock_existing_order
 from apps.orders.checkout.request import Checkout, Placed
 from apps.orders.checkout.write import PricedCheckout, set_wishes, write_order
@@ -43,6 +43,10 @@ def place(checkout: Checkout) -> Placed:
     OrderMadeMeanwhile if a concurrent request of the same page has created the order.
     """
     order = lock_existing_order(checkout)
+    if order is not None and pays_for_another(order, checkout):
+        # The order waits on, with its reference. This is a purchase of its own.
+        checkout = replace(checkout, order_id=None, token="", order_key=None)
+        order = None
     if order is not None and not (checkout.by_transfer and awaits_buyers_transfer(order)):
         stop_awaiting(order)
     by_staff = getattr(order, "by_staff", None)

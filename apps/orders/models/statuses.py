@@ -171,6 +171,7 @@ class EventKind(models.TextChoices):
     CHANGED = "changed", "Pedido cambiado"
     MADE_BY_STAFF = "made_by_staff", "Pedido hecho por el equipo"
     EXCHANGED = "exchanged", "Cambio de curso"
+    TRANSFER_CHOSEN = "transfer_chosen", "Transferencia elegida"
     TRANSFER_RECEIVED = "transfer_received", "Transferencia recibida"
     EXPIRED = "expired", "Pedido caducado"
     ERASED = "erased", "Datos personales borrados"

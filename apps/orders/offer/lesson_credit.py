@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, prefetch_related_obj
 
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
+from apps.orders.ledger.balance import balance_of
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, OrderLine, StaffOrder
@@ -114,4 +115,16 @@ def credited_lines(order: Order) -> dict[int, Order]:
     by_subject = {row.subject_id: row.order for row in wholes}
     return {
         line.pk: by_subject[line.subject_id] for line in lessons if line.subject_id in by_subject
+    }
+
+
+def unpaid_wholes(order: Order, line_ids: Collection[int]) -> dict[int, Order]:
+    """The orders that these lessons of `order` have paid alone, by the line's id.
+
+    No money can be given back for them, so they end with the refund of the lesson.
+    """
+    return {
+        line_id: whole
+        for line_id, whole in credited_lines(order).items()
+        if line_id in line_ids and not balance_of(whole).paid
     }

@@ -17,6 +17,7 @@ from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import Balance, balance_of
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import lines_left, shares_of
+from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.plan_end import refund_late_payments
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Gift, Order, OrderLine, Refund
@@ -27,6 +28,7 @@ from apps.orders.models.statuses import (
     EventKind,
     OrderStatus,
 )
+from apps.orders.offer.lesson_credit import unpaid_wholes
 from apps.orders.plan.schedule import cancel_plan
 from apps.orders.rewards.service import cancel_reward, move_reward
 
@@ -166,6 +168,7 @@ def _change_what_was_bought(
         move_reward(order, to=exchanged_for, actor=actor)
     else:
         cancel_reward(order, "pedido devuelto", actor=actor)
+    _end_unpaid_wholes(order, request, after, actor=actor)
     plan_ends = ends_plan(order, request, after)
     plan_goes_on = order.status in PLAN_RUNNING and not plan_ends
     if plan_ends:
@@ -181,6 +184,31 @@ def _change_what_was_bought(
         _change_to(order, OrderStatus.PARTIALLY_REFUNDED, actor=actor, reason=reason)
     else:
         note(order, kind=EventKind.REFUNDED, actor=actor, reason=reason)
+
+
+def wholes_that_end(order: Order, request: RefundRequest, after: Balance) -> dict[int, Order]:
+    """The orders that end with the refund, because lessons of this one have paid them alone."""
+    if order.status not in SOLD:
+        return {}
+    every = [line.pk for line in order.lines.all()]
+    return unpaid_wholes(order, every if after.is_whole else request.line_ids)
+
+
+def _end_unpaid_wholes(order: Order, request: RefundRequest, after: Balance, *, actor: str) -> None:
+    reason = f"Se devuelven las lecciones con las que se pagó: pedido {order.pk}"
+    for line_id, row in wholes_that_end(order, request, after).items():
+        whole = locked_order(row.pk)
+        subject_id = next(line.subject_id for line in order.lines.all() if line.pk == line_id)
+        rest = [line for line in whole.lines.all() if line.subject_id != subject_id]
+        withdraw_order_access(
+            whole, [line for line in whole.lines.all() if line not in rest], actor=actor
+        )
+        if rest or whole.status not in SOLD:
+            flag(whole, kind=EventKind.REFUNDED, actor=actor, reason=reason)
+        else:
+            change_status(
+                whole, OrderStatus.REFUNDED, kind=EventKind.REFUNDED, actor=actor, reason=reason
+            )
 
 
 def _change_to(order: Order, status: OrderStatus, *, actor: str, reason: str) -> None:

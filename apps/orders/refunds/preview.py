@@ -14,6 +14,7 @@ from apps.orders.refunds.effects import (
     forgiven_cents,
     lines_kept_open,
     loses_reward,
+    wholes_that_end,
 )
 from apps.orders.refunds.request import refuse_while_exchanging, split_over_payments
 
@@ -43,6 +44,8 @@ def _by_hand(payment: Payment) -> str:
 def _consequences(order: Order, request: RefundRequest) -> Iterator[str]:
     after = balance_of(order).less(request.amount_cents)
     yield from _order_and_access(order, request, after)
+    for whole in wholes_that_end(order, request, after).values():
+        yield f"Se retira también la asignatura completa del pedido {whole.pk}, que no costó más."
     yield from preview_cancellation(order, ends=ends_plan(order, request, after))
     if forgiven := forgiven_cents(order, request, after):
         yield (

@@ -18,7 +18,7 @@ from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import InstalmentAttempt, Order, Payment, Refund, StaffOrder
 from apps.orders.models.statuses import ATTEMPT_UNSETTLED, DISPUTE_HELD, EventKind
-from apps.orders.offer.lesson_credit import credited_lines
+from apps.orders.offer.lesson_credit import credited_lines, unpaid_wholes
 from apps.orders.refunds.available import (
     left_today_cents,
     refundable_cents,
@@ -110,9 +110,13 @@ def _check_lines(order: Order, request: RefundRequest) -> None:
 
 
 def _refuse_credited(order: Order, request: RefundRequest) -> None:
-    """Refuse to give back what a later order counts as paid for the whole subject."""
+    """Refuse to give back what a later order counts as paid for the whole subject.
+
+    An order that cost nothing besides can't be refunded first: it ends with the lesson.
+    """
     credited = credited_lines(order)
-    rows = [row for row in order_money(order).lines if row.line.pk in credited]
+    ending = unpaid_wholes(order, request.line_ids)
+    rows = [row for row in order_money(order).lines if row.line.pk in credited.keys() - ending]
     rows = [row for row in rows if row.left and not row.is_refunded]
     if not rows:
         return
@@ -121,9 +125,15 @@ def _refuse_credited(order: Order, request: RefundRequest) -> None:
     chosen = [row for row in rows if row.line.pk in request.line_ids]
     if chosen or request.amount_cents > left:
         line = (chosen or rows)[0].line
+        whole = credited[line.pk].pk
+        if unpaid_wholes(order, {line.pk}):
+            raise RefundRefused(
+                f"«{line}» se descontó del pedido {whole}, que no costó nada más: márcala, y con "
+                "ella se retira la asignatura completa."
+            )
         raise RefundRefused(
-            f"«{line}» se descontó del pedido {credited[line.pk].pk}: devuelve primero la "
-            "asignatura completa de ese pedido."
+            f"«{line}» se descontó del pedido {whole}: devuelve primero la asignatura completa de "
+            "ese pedido."
         )
 
 

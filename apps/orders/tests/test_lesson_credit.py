@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 
 from apps.classroom.models import Enrolment
 from apps.classroom.provisioning import provision
@@ -13,11 +14,12 @@ from apps.invoices.snapshot import build_content
 from apps.orders.gifts.details import GiftDetails, store_details
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order
+from apps.orders.models import Order, Refund
 from apps.orders.models.statuses import EventKind
 from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.refunds.available import refundable_cents
-from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.effects import RefundRequest, apply_refund_effects
+from apps.orders.refunds.preview import preview
 from apps.orders.refunds.request import RefundRefused, request_refund
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.audit.run import audit
@@ -210,6 +212,31 @@ def test_credited_lesson_is_refunded_only_after_the_whole(ana, calculus, offered
     Order.objects.filter(pk=order.pk).update(status="refunded")
     assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
     give_back(lesson, clerk, 52_25, *lesson.lines.all())
+    assert paid_for_lessons(ana.pk) == {}
+
+
+def test_whole_that_cost_nothing_more_ends_with_the_refund_of_its_lessons(
+    ana, offered, shop, clerk
+):
+    cheap = make_subject("Barata", "50.00", lessons=2)
+    lesson = buy(shop, first_lesson(cheap), total="52.25")
+    free = buy(shop, whole(cheap), total="0.00")
+    assert free.total_cents == 0
+    assert Enrolment.objects.filter(lesson=None, state="open").exists()
+
+    with pytest.raises(RefundRefused, match="márcala"):
+        give_back(lesson, clerk, 52_25)
+    wanted = RefundRequest(52_25, "Desiste", frozenset(line.pk for line in lesson.lines.all()))
+    assert any(f"pedido {free.pk}" in sentence for sentence in preview(lesson, wanted))
+    batch = uuid4().hex
+    request_refund(order_id=lesson.pk, request=wanted, batch=batch, user=clerk, seen_cents=52_25)
+    Refund.objects.update(status="succeeded", reference="re_1")
+    with transaction.atomic():
+        apply_refund_effects(Order.objects.get(pk=lesson.pk), batch)
+    lesson.refresh_from_db()
+    free.refresh_from_db()
+    assert (lesson.status, free.status) == ("refunded", "refunded")
+    assert not Enrolment.objects.filter(lesson=None, state="open").exists()
     assert paid_for_lessons(ana.pk) == {}
 
 

@@ -12,7 +12,7 @@ from apps.core.models import Mail, SiteSettings
 from apps.orders.by_staff.receive import ReceivedTransfer, outcome_of, receive_transfer
 from apps.orders.checkout.by_transfer import expire_unpaid, remind_buyers
 from apps.orders.jobs import follow_transfers
-from apps.orders.models import Order, Payment, StaffOrder
+from apps.orders.models import Gift, Order, Payment, StaffOrder
 from apps.orders.models.statuses import PaymentKind
 from apps.payments.context import academy_props
 from apps.payments.events.reconcile import reconcile
@@ -82,15 +82,29 @@ def test_order_waits_with_iban_and_reference_and_its_buyer_is_mailed(
 
 
 def test_buyer_and_staff_are_told_that_the_transfer_pays_for_a_gift(api, waiting, body):
-    """A stranger who has typed the buyer's address could make their order a gift."""
+    """A stranger who has typed the buyer's address makes another order of it."""
     gift = {"sender": "Bea", "email": "leo@example.com", "message": ""}
     api.checkout(again(waiting, body, by_transfer=True, gift=gift))
-    order = Order.objects.get()
-    text = render_for_staff(Mail.objects.filter(template="transfer_details").last()).text
+    own, order = Order.objects.order_by("pk")
+    assert not Gift.objects.filter(order=own).exists()
+    text = render_for_staff(Mail.objects.filter(template="transfer_details").latest("pk")).text
     assert "el acceso será de la persona a quien se lo regalas" in text
     assert "abriremos tu acceso" not in text
     assert "leo@example.com" not in text
     assert "leo@example.com, y no de quien paga" in outcome_of(order, 182_40)
+
+
+@pytest.mark.parametrize("first", ["transfer", "card"])
+def test_order_whose_transfer_was_mailed_stays_with_its_student(api, waiting, body, first):
+    """The account was mailed with the order's reference, also if a card was tried since."""
+    if first == "card":
+        api.checkout(again(waiting, body))
+    other = again(waiting, body, by_transfer=True, email="leo@example.com")
+    placed = api.checkout(other)
+    own, new = Order.objects.order_by("pk")
+    assert (own.email, new.email) == (BRUNO["email"], "leo@example.com")
+    assert placed["transfer"]["reference"] == f"PEDIDO-{new.pk}"
+    assert api.checkout(again(placed, other))["order_id"] == new.pk
 
 
 def test_address_of_an_order_paid_by_transfer_is_corrected_by_staff(api, waiting, work):
