@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Sum
 
 from apps.backoffice.student_merge import OtherStudentForm
-from apps.classroom.models import Account, Enrolment
+from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.identity import email_identity
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
@@ -31,6 +31,8 @@ class Record:
     orders: list[tuple[Order, State]]
     paid: Any
     enrolments: list[Enrolment]
+    # The orders whose access is not open yet, or failed.
+    awaited: list[Provisioning]
     account: Account | None
     # Whether the button for Moodle is shown.
     sends_access: bool
@@ -52,6 +54,7 @@ def student_record(student: Student, user: Any) -> Record:
         orders=_orders(student) if user.has_perm("orders.view_order") else [],
         paid=_paid(student) if user.has_perm("orders.view_payment") else None,
         enrolments=_enrolments(student) if user.has_perm("classroom.view_enrolment") else [],
+        awaited=_awaited(student) if user.has_perm("classroom.view_provisioning") else [],
         account=Account.objects.filter(student=student).first()
         if user.has_perm("classroom.view_account")
         else None,
@@ -86,6 +89,11 @@ def _paid(student: Student) -> Any:
 def _enrolments(student: Student) -> list[Enrolment]:
     rows = Enrolment.objects.filter(student=student).select_related("subject", "lesson")
     return list(rows.order_by("-granted_at")[:SHOWN])
+
+
+def _awaited(student: Student) -> list[Provisioning]:
+    rows = Provisioning.objects.filter(student=student).exclude(status=Provisioning.Status.CREATED)
+    return list(rows.order_by("-order_id")[:SHOWN])
 
 
 def _mails(addresses: list[str]) -> list[tuple[Mail, str]]:

@@ -56,6 +56,15 @@ def test_page_shows_the_students_rows_and_those_of_nobody_else(client, ana):
     assert admin_url(type(order), "change", other.pk) not in page
 
 
+def test_page_says_which_order_waits_for_its_access_and_why(client, ana):
+    number = ana.orders.get().pk
+    Provisioning.objects.update(status="failed", last_error="El aula no contesta.")
+    page = client.get(admin_url(Student, "change", ana.pk)).text
+    assert f"Pedido {number}: fallido. El aula no contesta." in page
+    Provisioning.objects.update(status="created")
+    assert "El aula no contesta." not in client.get(admin_url(Student, "change", ana.pk)).text
+
+
 def test_page_hides_what_the_user_may_not_see(client, ana):
     make_staff("eva", "view_student", client=client)
     page = client.get(admin_url(Student, "change", ana.pk)).text

@@ -57,12 +57,13 @@ def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
     by_staff = getattr(order, "by_staff", None)
     access = Provisioning.objects.filter(order_id=order.pk).first()
     is_given = access is not None and access.status == Provisioning.Status.CREATED
+    is_paused = access is not None and bool(access.paused_for)
     is_sold = order.status in SOLD
     gives_access = is_sold and head.access.is_left
     to_approve = by_staff is not None and by_staff.awaits_approval and order.is_open
     return {
         "confirm": is_sold,
-        "send_access": gives_access and is_given,
+        "send_access": gives_access and is_given and not is_paused,
         "send_cart": order.is_open and not to_approve,
         "retry_access": gives_access and access is not None and not is_given,
         "charge": _may_charge(order),

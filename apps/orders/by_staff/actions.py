@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from apps.classroom.models import Provisioning
 from apps.classroom.provisioning import retry_now, send_access_mail_again
 from apps.core.dates import today
 from apps.core.errors import Conflict
@@ -53,6 +54,8 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
     if order.status == Order.Status.REFUNDED:
         raise Refused(GIVEN_BACK)
     if order.status in SOLD:
+        if Provisioning.objects.filter(order_id=order.pk).exclude(paused_for=[]).exists():
+            raise Refused("El acceso está en pausa: el correo diría que ya se puede entrar.")
         is_new = send_access_mail_again(
             order_id=order.pk, occasion=form_key.hex, origin=Origin.STAFF
         )

@@ -120,6 +120,14 @@ def test_order_that_was_refunded_whole_offers_no_way_into_the_classroom(client, 
     assert not Mail.objects.filter(template="classroom_access").exists()
 
 
+def test_order_with_paused_access_offers_no_mail_that_says_it_is_open(client, order):
+    assert "Enviar el enlace de acceso" in page_of(client, order).text
+    Provisioning.objects.update(paused_for=["dispute"])
+    assert "Enviar el enlace de acceso" not in page_of(client, order).text
+    assert "El acceso está en pausa" in press(client, order, "enviar_enlace")[0]
+    assert not Mail.objects.filter(template="classroom_access").exists()
+
+
 def test_no_button_is_shown_that_would_be_refused(client, order):
     """An open order of staff in instalments: no transfer pays it, and nothing is overdue."""
     StaffOrder.objects.update(paid_by="link")
