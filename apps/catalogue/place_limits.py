@@ -21,9 +21,11 @@ class Place:
     subject: int | None = None
 
 
-# The offers for a part of the catalogue with this place that take off more than this percentage,
-# now or later. A value tells one offer from another.
-PlaceOffers = Callable[[Place, int], AbstractSet[object]]
+# Who may take off so many percent may move anything anywhere.
+EVERYTHING = 100
+# The offers for a part of the catalogue with this place that count now or later. A value tells one
+# offer from another.
+PlaceOffers = Callable[[Place], AbstractSet[object]]
 
 
 @dataclass(frozen=True)
@@ -70,23 +72,18 @@ def largest_percent(campaigns: Sequence[OwnCampaign], place: Place) -> int:
 
 
 def check_moved(user: Any, before: Place, after: Place) -> None:
-    """Raise OverLimit if an offer above the user's limit, or a new one of their own, reaches the
-    new place only: with a lowered price it could take off more than their limit.
+    """Raise OverLimit if an offer for a part of the catalogue reaches the new place only.
 
+    With the prices that the user may lower, even a small one takes off more than their limit.
     `user` is None for the shop itself.
     """
     if user is None or user.is_superuser or before == after:
         return
     most = limits_of(user).discount_percent
     # The message names no offer: a promo code is for those who were given it.
-    if any(find(after, most) - find(before, most) for find in _place_offers):
+    if most < EVERYTHING and any(find(after) - find(before) for find in _place_offers):
         raise OverLimit(
             f"Pasa de tu límite: puedes rebajar hasta un {most} %, y en ese lugar vale una "
-            "campaña o un código que rebaja más. Lo tiene que mover alguien con un límite mayor."
-        )
-    own = own_campaigns(user)
-    if largest_percent(own, after) > largest_percent(own, before):
-        raise OverLimit(
-            "En ese lugar vale una campaña que has guardado tú en los últimos 30 días: lo tiene "
-            "que mover otra persona."
+            "campaña o un código que en el de ahora no vale. Lo tiene que mover alguien que pueda "
+            f"rebajar hasta un {EVERYTHING} %."
         )

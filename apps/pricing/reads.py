@@ -126,8 +126,8 @@ def most_of_use(user: Any, kind: str, value: Decimal, *, minimum_cart: Decimal) 
     return to_euros(cents_of_use(kind, value, minimum_cart=minimum_cart))
 
 
-def offers_at(place: Place, percent: int) -> set[object]:
-    """The campaigns and codes for a part of the catalogue that take more than this off there.
+def offers_at(place: Place) -> set[object]:
+    """The campaigns and codes for a part of the catalogue that take something off there.
 
     Those of later days, too, but none that have ended or are used up. The calculator takes off a
     campaign that the prices include.
@@ -137,7 +137,6 @@ def offers_at(place: Place, percent: int) -> set[object]:
         is_there,
         Q(prices_include_it=False) | Q(calculator=True),
         active=True,
-        percent__gt=percent,
     ).exclude(last_on__lt=today())
     if place.subject is not None:
         is_there |= Q(subjects=place.subject)
@@ -148,11 +147,7 @@ def offers_at(place: Place, percent: int) -> set[object]:
     )
     return {
         *(("campaign", pk) for pk in campaigns.values_list("pk", flat=True)),
-        *(
-            ("code", pk)
-            for pk, kind, value, least in codes.values_list("pk", "kind", "value", "minimum_cart")
-            if percent_of_use(kind, value, minimum_cart=least) > percent
-        ),
+        *(("code", pk) for pk in codes.values_list("pk", flat=True)),
     }
 
 

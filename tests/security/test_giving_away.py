@@ -312,7 +312,7 @@ def subject_moved_to_an_own_campaign(client, clerk, too_much):
     if too_much:
         save_campaign(client, percent=20, degrees=[other.pk])
     else:
-        deep_campaign(too_much).degrees.add(other)
+        others_campaign(too_much).degrees.add(other)
     return move(client, subject, "degree", other)
 
 
@@ -361,16 +361,19 @@ def move(client, row, field, parent):
     return getattr(row, field) == parent
 
 
-def deep_campaign(too_much, **more):
-    """A campaign of Dirección that begins tomorrow."""
+def others_campaign(too_much, **more):
+    """A campaign of Dirección that begins tomorrow, or is switched off.
+
+    Even one within the clerk's limit would add to the prices that the clerk may lower.
+    """
     first = timezone.localdate() + timedelta(days=1)
     return Campaign.objects.create(
-        name="Curso cero", percent=90 if too_much else 20, first_on=first, last_on=first, **more
+        name="Curso cero", percent=20, active=too_much, first_on=first, last_on=first, **more
     )
 
 
 def subject_moved_to_a_campaign(client, clerk, too_much):
-    return move_subject_to(client, deep_campaign(too_much))
+    return move_subject_to(client, others_campaign(too_much))
 
 
 def move_subject_to(client, campaign):
@@ -382,21 +385,21 @@ def move_subject_to(client, campaign):
 
 def subject_moved_to_a_campaign_of_the_calculator(client, clerk, too_much):
     """The calculator takes off a campaign that the prices include, and a quote binds."""
-    deep_campaign(True)
+    others_campaign(True)
     Campaign.objects.update(prices_include_it=True, cart=False, calculator=too_much)
     return move_subject_to(client, Campaign.objects.get())
 
 
 def degree_moved_to_a_campaign(client, clerk, too_much):
     other = University.objects.create(name="Otra", acronym="OTRA")
-    deep_campaign(too_much).universities.add(other)
+    others_campaign(too_much).universities.add(other)
     return move(client, make_subject().degree, "university", other)
 
 
 def subject_moved_to_a_code(client, clerk, too_much):
     subject = make_subject()
     other = Degree.objects.create(name="Curso cero", university=subject.degree.university)
-    code = make_promo("CERO", kind="FIJO", value="20", minimum_cart=80 if too_much else 100)
+    code = make_promo("CERO", kind="FIJO", value="20", minimum_cart=100, active=too_much)
     code.degrees.add(other)
     return move(client, subject, "degree", other)
 
