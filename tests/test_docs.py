@@ -237,6 +237,20 @@ def test_map_lists_every_signal_and_every_module_that_receives_one():
     assert not missing, missing
 
 
+def test_map_lists_every_registry_that_an_app_fills():
+    """The functions of another app that `ready()` of an app calls."""
+    listed = in_backticks(ROOT / "docs/map.md")
+    filled = set()
+    for path in (ROOT / "apps").glob("*/apps.py"):
+        source = path.read_text(encoding="utf-8")
+        of_others = rf"from apps\.(?!{path.parent.name}\.)\S+ import (\w+(?:, \w+)*|\([^)]+\))"
+        names = re.findall(r"\b[a-z]\w+", " ".join(re.findall(of_others, source)))
+        filled |= {name for name in names if re.search(rf"^ +{name}\(", source, re.M)}
+
+    assert filled
+    assert not filled - {*listed}
+
+
 @pytest.mark.parametrize(
     "text",
     [
