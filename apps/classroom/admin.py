@@ -49,6 +49,7 @@ from apps.students.models import Student
 
 @admin.register(Provisioning)
 class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
+    logs_reading = True
     list_display = (
         "order_id",
         "student",
@@ -184,6 +185,7 @@ HeldFilter = choice_filter(
 
 @admin.register(Account)
 class AccountAdmin(ReadOnlyAdmin):
+    logs_reading = True
     list_display = (
         "student",
         "username",

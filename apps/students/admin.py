@@ -136,6 +136,7 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
             announce_new_email(obj, before=before)
 
     @admin.action(description="Borrar los datos personales…", permissions=["erase"])
+    @method_decorator(fresh_password_required)
     def erase(self, request: HttpRequest, students: QuerySet[Student]) -> HttpResponse | None:
         """Show what erasure would delete and keep; erase after confirmation."""
         selected = list(students.filter(erased_at=None).order_by("email"))
@@ -218,6 +219,7 @@ class SignInAdmin(ReadOnlyAdmin):
 class ErasureRequestAdmin(ReadOnlyAdmin):
     """Requests for erasure. The admin action on students carries them out and deletes the row."""
 
+    logs_reading = True
     list_display = ("student", moment("requested_at", "pedido el"))
     list_select_related = ("student",)
     search_fields = ("student__email",)

@@ -147,10 +147,10 @@ SWITCHES = (
                          "core.view_deletedrow")),
     ),
     Switch(
-        "team", "Lleva el equipo", "Usuarios, grupos, límites y la actividad de cada uno.",
+        "team", "Lleva el equipo", "Usuarios, grupos y límites.",
         _of(works_on=("auth.user", "auth.group", "core.stafflimit"),
-            permissions=("core.view_staffaction", "leads.add_staffdegree",
-                         "leads.change_staffdegree", "leads.delete_staffdegree")),
+            permissions=("leads.add_staffdegree", "leads.change_staffdegree",
+                         "leads.delete_staffdegree")),
     ),
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ from apps.orders import privacy as order_privacy
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.payments.models import ProviderEvent
 from apps.students.models import Consent, SignIn, SignInLink, Student
-from tests.helpers.admin import make_staff
+from tests.helpers.admin import forget_password, make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.student_session import sign_in_as
 
@@ -148,6 +148,11 @@ def test_erasure_redacts_admin_log_and_staff_mails(order, admin_client, admin_us
         context={"order_id": 1, "reason": f"Email address already exists: {order.email}"},
     )  # fmt: skip
     asked = {"action": "erase", "_selected_action": [student.pk], "confirmed": "1"}
+    forget_password(admin_client)
+    assert "clave" in admin_client.post("/admin/students/student/", asked)["Location"]
+    student.refresh_from_db()
+    assert student.erased_at is None
+    admin_client.force_login(admin_user)
     admin_client.post("/admin/students/student/", asked)
     dump = StringIO()
     call_command("dumpdata", "admin", "core", stdout=dump)

@@ -12,15 +12,15 @@ from django.utils import timezone
 
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, Subject, University
-from apps.classroom.models import Enrolment
+from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.models import DeletedRow, Mail, StaffAction
 from apps.core.privacy import erase_all, preview_erasure, purge_all
 from apps.invoices.models import Invoice
 from apps.leads.models import Lead, Quote, Withdrawal
-from apps.orders.models import Order, ReferralReward
+from apps.orders.models import Order, PromoUse, ReferralReward
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
-from apps.students.models import Consent, SignIn, Student
+from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -153,7 +153,11 @@ def test_pages_beside_a_form_and_histories_log_their_reading_too(client):
         (lead, f"{admin_url(Lead, 'changelist')}{lead.pk}/codigo/"),
         (student, admin_url(Student, "history", student.pk)),
     ]
-    rows = [model.objects.first() for model in (Quote, Consent, SignIn, Enrolment, ReferralReward)]
+    with_people = (
+        Quote, Consent, SignIn, Enrolment, ReferralReward, Provisioning, Account, PromoUse,
+        ErasureRequest,
+    )  # fmt: skip
+    rows = [model.objects.first() for model in with_people]
     pages += [(row, admin_url(type(row), "change", row.pk)) for row in rows]
     for row, page in pages:
         StaffAction.objects.all().delete()

@@ -44,6 +44,13 @@ def test_no_permission_belongs_to_two_switches_and_none_is_empty():
     assert all(permission_ids().values())
 
 
+def test_no_switch_shows_what_everybody_did():
+    """The log has the addresses of customers, and old and new values: only Dirección reads it."""
+    of_switches = set().union(*permission_ids().values())
+    log = Permission.objects.filter(content_type__app_label="core", codename="view_staffaction")
+    assert log.get().pk not in of_switches
+
+
 @pytest.mark.parametrize("name", ["Atención", "Contenido", "Contabilidad", "Profesor"])
 def test_ready_groups_are_sums_of_switches(name):
     create_groups()

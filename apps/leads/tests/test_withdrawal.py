@@ -378,6 +378,20 @@ def test_refund_of_another_mailbox_closes_a_case_only_for_those_who_refund(clerk
     assert clerk.post(url, {"status": "refunded", "order": order.pk}).status_code == 302
 
 
+def test_a_case_shows_no_order_to_whoever_may_not_read_orders(clerk, order):
+    confirm(clerk, order)
+    other = make_order("otra@example.com")
+    gil = Client()
+    make_staff("gil", "view_withdrawal", "change_withdrawal", client=gil)
+    url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    assert "190,00" in clerk.get(url).text
+    assert "190,00" not in gil.get(url).text
+    sent = {"status": "open", "order": other.pk, "note": "Llamar"}
+    assert gil.post(url, sent).status_code == 302
+    case = Withdrawal.objects.get()
+    assert (case.note, case.order) == ("Llamar", order)
+
+
 def test_a_case_has_what_the_classroom_says_as_proof_of_use(clerk, order):
     confirm(clerk, order)
     subject = make_subject("Microeconomía")

@@ -149,8 +149,15 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
         # The statement is proof. It goes with the person's data or after its time.
         return False
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Whoever may not read orders does not choose the one that the case shows."""
+        may_read = request.user.has_perm("orders.view_order")
+        return self.readonly_fields if may_read else (*self.readonly_fields, "order")
+
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        """Leave out the link to the refund for whoever may not refund."""
+        """Leave out the order for whoever may not read it, and the link for who may not refund."""
+        if not request.user.has_perm("orders.view_order"):
+            return self.fieldsets[1:]
         if request.user.has_perm("orders.refund_order"):
             return self.fieldsets
         (title, contract), *others = self.fieldsets

@@ -230,6 +230,7 @@ class OrderEventAdmin(OfOrderAdmin):
 
 @admin.register(PromoUse)
 class PromoUseAdmin(OfOrderAdmin):
+    logs_reading = True
     list_display = (
         "promo_code",
         "order",
