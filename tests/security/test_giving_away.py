@@ -25,7 +25,7 @@ from apps.catalogue.models import Degree, PriceBatch, PriceChange, University
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
-from apps.core.models import DeletedRow, StaffExtension, StaffLimit
+from apps.core.models import DeletedRow, Mail, StaffExtension, StaffLimit
 from apps.core.staff.recycle_bin import keep
 from apps.leads.models import Lead
 from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
@@ -43,6 +43,7 @@ from apps.orders.refunds.request import request_refund
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign, PromoBatch, PromoCode, Terms
 from apps.pricing.payment_type import PaymentType
+from apps.students.models import Student
 from apps.students.services import find_or_create_student
 from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.commands import run_worker
@@ -220,6 +221,45 @@ def percent_of_a_reserved_code_raised(client, clerk, too_much):
 def code_that_had_no_number_of_uses(client, clerk, too_much):
     code = make_promo(value="10", max_uses=None)
     return change_code(client, code, value="20", max_uses="5" if too_much else "4")
+
+
+def code_for_one_degree(too_much, **more):
+    """Uses of 48 €: three of them are too much."""
+    subject = make_subject(f"Asignatura {next(_numbers)}")
+    code = make_promo(value="20", **{"max_uses": 3 if too_much else 2, **more})
+    code.degrees.add(subject.degree)
+    return code, subject
+
+
+def code_without_its_restriction(client, clerk, too_much):
+    """A code of 500 uses for one course is no code for all courses."""
+    code, _ = code_for_one_degree(too_much)
+    change_code(client, code, degrees=[])
+    return not code.degrees.exists()
+
+
+def code_for_another_subject(client, clerk, too_much):
+    code, subject = code_for_one_degree(too_much)
+    change_code(client, code, subjects=[subject.pk])
+    return code.subjects.exists()
+
+
+def code_without_its_restriction_or_number(client, clerk, too_much):
+    code, _ = code_for_one_degree(too_much, max_uses=None)
+    change_code(client, code, degrees=[], max_uses="3" if too_much else "2")
+    return not code.degrees.exists()
+
+
+def code_for_more_uses_of_a_student(client, clerk, too_much):
+    code = make_promo(value="20", max_uses=3 if too_much else 2, max_uses_per_student=1)
+    change_code(client, code, max_uses_per_student="2" if too_much else "")
+    return code.max_uses_per_student != 1
+
+
+def code_for_smaller_carts(client, clerk, too_much):
+    code = make_promo(value="20", max_uses=3 if too_much else 2, minimum_cart=240)
+    change_code(client, code, minimum_cart="239")
+    return code.minimum_cart < 240
 
 
 def code_that_lasts_longer(client, clerk, too_much):
@@ -499,6 +539,40 @@ def rest_of_an_exchange(client, clerk, too_much):
     return Refund.objects.filter(credited_to=None).exists()
 
 
+def rests_of_exchanges_that_wait(client, clerk, too_much):
+    """45.60 € and 45.60 € go back once they are approved, with a limit of 50 € a day."""
+    made = []
+    for _ in range(2 if too_much else 1):
+        order = order_by_staff(client, "0")
+        with time_machine.travel(timezone.now() - timedelta(days=20)):
+            mark_paid(
+                order_id=order.pk,
+                payment=ConfirmedPayment(f"pi_{order.pk}", 182_40),
+                actor="Stripe",
+            )
+        cheaper = make_subject(f"Corta {next(_numbers)}", price="144.00")
+        made.append(exchange_line_of(order, clerk, cheaper))
+    client.force_login(User.objects.create_superuser("olga"))
+    page = client.get(admin_url(Order, "change", made[0].pk)).text
+    assert "Al aprobarlo se devuelven" in page
+    assert "45,60" in page
+    client.post(reverse("admin:orders_order_aprobar", args=[made[0].pk]))
+    return Refund.objects.get(credited_to=None).user == clerk
+
+
+def exchange_that_is_paid_late(client, clerk, too_much):
+    """Asked for in time, and paid a month later: the course may have been used."""
+    order = order_by_staff(client, "0")
+    now = timezone.now()
+    with time_machine.travel(now - timedelta(days=15 if too_much else 13)):
+        mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    with time_machine.travel(now - timedelta(days=2)):
+        new = exchange_line_of(order, clerk, make_subject("Historia", price="194.00"))
+    assert not new.by_staff.awaits_approval
+    payment = ConfirmedPayment("pi_2", new.total_cents)
+    return not mark_paid(order_id=new.pk, payment=payment, actor="Stripe").flag
+
+
 def chain_of_exchanges(client, clerk, too_much):
     """The same money pays one course, then a second one, then a third one."""
     new = exchange_a_line(client, clerk, make_subject("Historia"))
@@ -617,6 +691,8 @@ WAYS = [
     percent_of_a_large_cart, many_codes, change_of_a_code, percent_of_a_code_raised,
     percent_of_a_reserved_code_raised,
     code_that_had_no_number_of_uses,
+    code_without_its_restriction, code_for_another_subject, code_without_its_restriction_or_number,
+    code_for_more_uses_of_a_student, code_for_smaller_carts,
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,
     campaign_beside_a_lowered_price, lowered_price_beside_a_campaign,
@@ -627,7 +703,8 @@ WAYS = [
     lesson_moved_to_a_code, price_in_the_rows_of_a_subject, price_in_small_steps,
     price_of_a_copy, prices_at_once,
     prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
-    rest_of_an_exchange, chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
+    rest_of_an_exchange, rests_of_exchanges_that_wait, exchange_that_is_paid_late,
+    chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
     extended_again, many_extensions, gift_of_a_course_that_was_used, duplicate_transfer,
     end_of_a_semester, deleted_semester,
 ]  # fmt: skip
@@ -742,6 +819,40 @@ def test_approved_order_reaches_nobody_but_the_buyer_who_was_approved(client, cl
     with pytest.raises(OrderIsPersonal):
         place(wanted)
     assert place(replace(wanted, email=BRUNO["email"])).order.total_cents == order.total_cents
+
+
+@pytest.mark.parametrize("way", ["button", "page of the student"])
+def test_new_address_of_an_approved_order_is_approved_again(client, clerk, way):
+    """Or the second person approves a discount for somebody and then changes the address."""
+    subject = make_subject()
+    order = order_by_staff(client, "100", subject, paid_by="link")
+    olga = User.objects.create_superuser("olga", email="olga@example.com")
+    approve = reverse("admin:orders_order_aprobar", args=[order.pk])
+    client.force_login(olga)
+    client.post(approve)
+    if way == "button":
+        change = reverse("admin:orders_order_cambiar_correo", args=[order.pk])
+        client.post(change, {"email": olga.email})
+    else:
+        page = admin_url(Student, "change", order.student_id)
+        client.post(page, {**form_of(client, page), "email": olga.email})
+    client.post(approve)
+    order = Order.objects.get(pk=order.pk)
+    assert (order.email, order.by_staff.approved_by) == (olga.email, "")
+    assert order.by_staff.awaits_approval
+    wanted = Checkout(
+        **{**BRUNO, "email": olga.email}, payment_type=PaymentType.FULL,
+        accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
+        items=(CheckoutItem(subject.pk),), expected_total_cents=order.total_cents,
+        order_id=order.pk, token=order.auth_token,
+    )  # fmt: skip
+    with pytest.raises(PriceChanged):
+        place(wanted)
+
+    client.force_login(User.objects.create_superuser("diego"))
+    client.post(approve)
+    assert place(wanted).order.total_cents == order.total_cents
+    assert Mail.objects.filter(template="order_to_pay", to=olga.email).count() == 2
 
 
 # The numbers in forms that lower what somebody pays or raise what somebody gets: a way above bounds

@@ -19,6 +19,8 @@ else:
 
 # Changing these alone offers nothing more.
 HARMLESS = frozenset({"note", "name", "active"})
+# An offer is for the courses of any of these, or for all courses if they are empty.
+PLACES = ("universities", "degrees", "subjects")
 
 
 class _ChecksOffer(_ModelForm):
@@ -52,13 +54,20 @@ class _ChecksOffer(_ModelForm):
         changed = {**stored, **data}
         total = type(self).offered_cents(changed)
         is_new = not self.instance.pk or not stored.get("active")
-        if total is None or is_new or _lasts_longer(stored, changed):
+        is_wider = _lasts_longer(stored, changed) or _is_less_strict(stored, changed)
+        if total is None or is_new or is_wider or self._is_for_more_courses(data):
             return total
         before = type(self).offered_cents(stored)
         if before is None:
             # Without a number of uses it may have been used as often as it may be now.
             before = type(self).offered_cents({**stored, "max_uses": changed["max_uses"]}) or 0
         return max(0, total - before)
+
+    def _is_for_more_courses(self, data: dict[str, Any]) -> bool:
+        """Whether an offer for some courses is now for others, too, or for all."""
+        before = {(name, row.pk) for name in PLACES for row in self.initial.get(name) or ()}
+        after = {(name, row.pk) for name in PLACES for row in data.get(name) or ()}
+        return bool(before) and (not after or not after <= before)
 
 
 def _lasts_longer(stored: Mapping[str, Any], changed: Mapping[str, Any]) -> bool:
@@ -67,6 +76,13 @@ def _lasts_longer(stored: Mapping[str, Any], changed: Mapping[str, Any]) -> bool
     starts, stops = changed.get("valid_from"), changed.get("valid_until")
     is_longer = ends is not None and (stops is None or stops > ends)
     return is_longer or (begins is not None and (starts is None or starts < begins))
+
+
+def _is_less_strict(stored: Mapping[str, Any], changed: Mapping[str, Any]) -> bool:
+    """Whether a student gets more uses of an offer than before, or one for a smaller cart."""
+    most, now = stored.get("max_uses_per_student"), changed.get("max_uses_per_student")
+    is_for_less = (changed.get("minimum_cart") or 0) < (stored.get("minimum_cart") or 0)
+    return is_for_less or (most is not None and (now is None or now > most))
 
 
 class OffersWithinLimits(_ModelAdmin):

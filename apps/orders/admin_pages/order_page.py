@@ -24,8 +24,9 @@ from apps.orders.models.statuses import (
 )
 from apps.orders.plan.charging import card_can_be_charged
 from apps.orders.refunds.available import refundable_cents
-from apps.orders.refunds.exchanges import may_exchange
+from apps.orders.refunds.exchanges import may_exchange, rest_cents
 from apps.orders.refunds.open_cases import open_cases
+from apps.orders.refunds.request import RefundRefused
 
 
 def order_page(order: Order, user: Any) -> dict[str, Any]:
@@ -38,6 +39,7 @@ def order_page(order: Order, user: Any) -> dict[str, Any]:
         "head": head,
         "entries": timeline(order),
         "by_staff": getattr(order, "by_staff", None),
+        "rest_cents": _rest_of_exchange(order),
         "gift": Gift.objects.filter(order=order).first(),
         "ending": _ending_refunds(order),
         "cases": [
@@ -80,6 +82,17 @@ def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
         **_changes_of_staff_order(order, by_staff),
         "change_email": order.student.erased_at is None,
     }
+
+
+def _rest_of_exchange(order: Order) -> int:
+    """What goes back to the buyer once the order is approved."""
+    by_staff = getattr(order, "by_staff", None)
+    if by_staff is None or not by_staff.awaits_approval or not order.is_open:
+        return 0
+    try:
+        return rest_cents(by_staff)
+    except RefundRefused:
+        return 0
 
 
 def _may_charge(order: Order) -> bool:

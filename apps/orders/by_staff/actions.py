@@ -21,6 +21,7 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift, Instalment, Order, OrderNote, StaffOrder
 from apps.orders.models.statuses import INSTALMENT_SETTLED, SOLD, EventKind
 from apps.orders.plan.charging import card_can_be_charged, charge_again
+from apps.orders.settlement.new_address import follow_student
 from apps.students.services import change_email
 
 GIVEN_BACK = "El pedido está devuelto entero: ya no abre nada."
@@ -92,14 +93,14 @@ def change_address(order_id: int, *, email: str, actor: str) -> str:
     student_id = Order.objects.values_list("student", flat=True).get(pk=order_id)
     changed = change_email(student_id=student_id, email=email)
     order = locked_order(order_id)
-    if order.email.lower() != order.student.email:
-        reason = f"Correo cambiado: de {order.email} a {order.student.email}"
-        order.email, changed = order.student.email, True
-        order.save(update_fields=["email", "updated_at"])
+    before, new = order.email, order.student.email
+    if before.lower() != new and follow_student(order, email=new, actor=actor):
+        changed = True
+        reason = f"Correo cambiado: de {before} a {new}"
         note(order, kind=EventKind.EMAIL_CHANGED, actor=actor, reason=reason)
     if not changed:
         raise Repeated
-    return f"Correo cambiado a {order.email}. Se avisa a las dos direcciones."
+    return f"Correo cambiado a {new}. Se avisa a las dos direcciones."
 
 
 def retry_access(order_id: int, *, actor: str) -> str:

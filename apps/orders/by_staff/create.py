@@ -154,13 +154,13 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     return order
 
 
-def _have_paid(order: Order, row: StaffOrder) -> None:
+def _have_paid(order: Order, row: StaffOrder, *, again: str = "") -> None:
     """Mail the buyer how to pay. An order that needs no more money is paid with its credit.
 
     Raises OrderRefused if the credit is gone.
     """
     if order.total_cents or not row.credit:
-        mail_buyer(order)
+        mail_buyer(order, again=again)
         return
     exchange = locked_exchange(order)
     if exchange is not None and (problem := problem_of(exchange)):
@@ -199,7 +199,9 @@ def approve_order(order_id: int, *, user: Any) -> str:
     discount = f"Descuento de {format_euros(to_cents(row.discount))} aprobado"
     reason = discount if row.discount else "Cambio aprobado"
     note(order, kind=EventKind.MADE_BY_STAFF, actor=user.get_username(), reason=reason)
-    _have_paid(order, row)
+    # After a change of its address an order is approved again, and mailed to that one.
+    occasion = order.events.filter(kind=EventKind.MADE_BY_STAFF).count()
+    _have_paid(order, row, again=f":{occasion}")
     return f"{reason}. {order.email} recibe un correo."
 
 

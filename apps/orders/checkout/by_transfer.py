@@ -22,12 +22,12 @@ from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, StaffOrder
+from apps.orders.models.staff_order import BUYER as ACTOR
 from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.students.models import Student
 
-ACTOR = "comprador"
 REMINDED_AFTER = timedelta(days=3)
 # A transfer of the last day takes so long to arrive.
 ARRIVES_WITHIN = timedelta(days=2)

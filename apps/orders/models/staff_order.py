@@ -17,6 +17,8 @@ from apps.orders.models.statuses import OrderStatus
 # A discount of more than this is large: it asks for the password, and is shown on "Hoy" for days.
 LARGE_DISCOUNT_PERCENT = 25
 LARGE_DISCOUNT_DAYS = 7
+# The `actor` of a row that the buyer of a cart has made, by choosing a transfer.
+BUYER = "comprador"
 # How long a transfer that the buyer has chosen is awaited.
 TRANSFER_LIFE = timedelta(days=10)
 
@@ -130,6 +132,11 @@ class StaffOrder(models.Model):
     def reference(self) -> str:
         """What the buyer writes on the transfer. The search of orders understands it."""
         return f"PEDIDO-{self.order_id}"
+
+    @property
+    def was_a_cart(self) -> bool:
+        """Whether a visitor made the order. It stays so when staff change how it is paid."""
+        return self.user_id is None and self.actor == BUYER
 
 
 def is_renewal(order: Order) -> bool:

@@ -5,13 +5,16 @@ for the line pays it: the line is refunded without money, and the new order gets
 kind `credit`. The rules are in docs/rules.md, "Exchanges".
 """
 
-from datetime import timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
 from apps.core.money import format_euros, to_cents, to_euros
+from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import balance_of, count_refunded
-from apps.orders.ledger.history import note
+from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
@@ -51,16 +54,17 @@ def exchangeable_cents(line: OrderLine) -> int:
     return row.left
 
 
-def gives_away_credit(line: OrderLine) -> bool:
+def gives_away_credit(line: OrderLine, *, at: datetime | None = None) -> bool:
     """Whether an exchange of the line counts as a discount, with all that was paid for it.
 
     It does if the course was bought more than 14 days ago, or is itself one that was exchanged:
-    otherwise a student could study one course after another for the price of one.
+    otherwise a student could study one course after another for the price of one. `at` is when it
+    is exchanged: now, unless given.
     """
     order = line.order
     row: StaffOrder | None = getattr(order, "by_staff", None)
     is_second = row is not None and row.exchanged_line_id is not None
-    return is_second or order.paid_at is None or timezone.now() - order.paid_at > FREE_FOR
+    return is_second or order.paid_at is None or (at or timezone.now()) - order.paid_at > FREE_FOR
 
 
 def may_exchange(order: Order) -> bool:
@@ -99,6 +103,31 @@ def problem_of(exchange: StaffOrder) -> str:
     return "" if enough else "El cambio ya no se puede hacer: se ha devuelto una parte de la línea"
 
 
+def rest_cents(exchange: StaffOrder) -> int:
+    """What goes back to the buyer when the exchange is carried out. Raises RefundRefused.
+
+    That is what the new order does not need, unless the buyer pays something for it.
+    """
+    if exchange.exchanged_line is None or exchange.agreed:
+        return 0
+    return exchangeable_cents(exchange.exchanged_line) - to_cents(exchange.credit)
+
+
+def waiting_rests_cents(user: Any) -> int:
+    """What goes back when the exchanges that this clerk has asked for, and that wait, are approved.
+
+    It counts towards the clerk's limit of refunds, or several that are each within it are not.
+    """
+    waiting = StaffOrder.objects.awaiting_approval().filter(
+        user=user, exchanged_at=None, agreed=0, exchanged_line__isnull=False
+    )
+    cents = 0
+    for exchange in waiting.select_related("exchanged_line__order"):
+        with suppress(RefundRefused):
+            cents += rest_cents(exchange)
+    return cents
+
+
 def carry_out(exchange: StaffOrder, order: Order, *, actor: str) -> None:
     """Pay `order`, which has just become paid, with what was paid for the line.
 
@@ -109,9 +138,7 @@ def carry_out(exchange: StaffOrder, order: Order, *, actor: str) -> None:
     line = exchange.exchanged_line
     if line is None:
         return
-    credit, left = to_cents(exchange.credit), exchangeable_cents(line)
-    # What the new order does not need goes back to the buyer, unless they pay something for it.
-    back = left - credit if exchange.agreed == 0 else 0
+    credit, back = to_cents(exchange.credit), rest_cents(exchange)
     _pay_with_credit(exchange, order, credit)
     reason = f"Cambio por {_names(order)} (pedido {order.pk})"
     _write_refunds(exchange, line, order, back_cents=back, reason=reason)
@@ -122,6 +149,19 @@ def carry_out(exchange: StaffOrder, order: Order, *, actor: str) -> None:
         reason=f"Cambio de «{line}», del pedido {line.order_id}: {format_euros(credit)} de lo que "
         "se pagó por ello pagan este pedido",
     )
+    if _came_late(exchange, line):
+        reason = (
+            f"El cambio se pidió en los {FREE_FOR.days} días y se ha hecho después: «{line}» puede "
+            "haberse usado, y lo pagado no ha contado como descuento"
+        )
+        flag(order, kind=EventKind.EXCHANGED, actor=actor, reason=reason)
+        alert_staff(order, occasion=f"late-exchange-{order.pk}", reason=reason)
+
+
+def _came_late(exchange: StaffOrder, line: OrderLine) -> bool:
+    """Whether the line's credit counts as a discount by now, and did not when it was asked for."""
+    is_counted = gives_away_credit(line, at=exchange.created_at) or bool(exchange.approved_by)
+    return not is_counted and gives_away_credit(line)
 
 
 def _names(order: Order) -> str:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 import time_machine
@@ -11,7 +12,9 @@ from django.utils import timezone
 from apps.classroom.access_links import account_for, make_token
 from apps.classroom.models import Account, Provisioning
 from apps.core.mail.registry import render_mail
-from apps.core.models import Mail
+from apps.core.models import Mail, SiteSettings
+from apps.orders.by_staff.actions import change_address
+from apps.orders.by_staff.change import change_payment
 from apps.orders.email_correction import correction_url
 from apps.orders.invoice_link import invoice_token, is_invoice_token
 from apps.orders.ledger.payments import ConfirmedPayment
@@ -336,3 +339,21 @@ def test_correction_that_waited_does_not_undo_a_change_by_staff(api, sandbox, wo
     assert confirm_correction() == 410
     student.refresh_from_db()
     assert student.email == "staff@example.com"
+
+
+def test_cart_stays_a_visitors_after_staff_change_how_it_is_paid(api, sandbox, settings):
+    """Whoever prepared it in somebody's name has its token, and would read the new address."""
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+    SiteSettings.current()
+    SiteSettings.objects.update(transfer=True)
+    body = checkout_body(whole(make_subject()), total="182.40", by_transfer=True)
+    token = api.checkout(body)["token"]
+    order = Order.objects.get()
+    change_payment(order.pk, paid_by="link", actor="eva", form_key=uuid4())
+    change_address(order.pk, email="nueva@example.com", actor="eva")
+
+    order = Order.objects.get()
+    assert order.student.email == "nueva@example.com"
+    assert (order.status, order.email) == ("expired", body["email"])
+    _, answer = api.get("orders/recover", order=order.pk, token=token)
+    assert "nueva@example.com" not in str(answer)
