@@ -1,6 +1,6 @@
 """A fake Moodle server with Moodle's REST protocol, including errors with status 200.
 
-It answers as Moodle 4.5 does, without debugging: test_moodle_contract.py runs the same tests
+It answers as Moodle 4.5 does, without debugging: tests/contract/test_classroom.py runs the same
 against both. The error codes and messages are taken from Moodle's own `externallib.php` files.
 """
 
