@@ -118,6 +118,12 @@ def user_in_moodle(page, site):
     return page.locator("#id_email").input_value()
 
 
+def forget_session_of_moodle(page):
+    # What an open page of Moodle goes on to ask would begin another session, beside the next page.
+    page.goto("about:blank")
+    page.context.clear_cookies(name="MoodleSession")
+
+
 def problem_in_shop(page):
     return page.get_by_role("alert").inner_text()
 
@@ -139,7 +145,7 @@ def test_one_act_signs_in_to_shop_and_moodle(new_page, shop, site, ana, size):
 def test_button_of_moodles_login_page_asks_as_whom_and_comes_back(new_page, shop, site, ana):
     page = new_page()
     enter(page, shop, site, ana)
-    page.context.clear_cookies(name="MoodleSession")
+    forget_session_of_moodle(page)
     page.goto(f"{site.url}/login/index.php")
     page.get_by_role("link", name=SHOP_BUTTON).click()
     page.get_by_text(f"Vas a entrar como {ana.email}").wait_for()
@@ -189,7 +195,7 @@ def test_sign_out_of_moodle_alone_is_not_undone_by_one_press(new_page, shop, sit
     """On a shared computer the next visitor sees whose account it is, and can close it."""
     page = new_page()
     enter(page, shop, site, ana)
-    page.context.clear_cookies(name="MoodleSession")
+    forget_session_of_moodle(page)
     page.goto(f"{site.url}/login/index.php")
     page.get_by_role("link", name=SHOP_BUTTON).click()
     page.get_by_text("¿No eres tú?").wait_for()
@@ -201,7 +207,7 @@ def test_sign_out_of_moodle_alone_is_not_undone_by_one_press(new_page, shop, sit
 def test_blocked_student_is_kept_out(new_page, shop, site, ana):
     page = new_page()
     enter(page, shop, site, ana)
-    page.context.clear_cookies(name="MoodleSession")
+    forget_session_of_moodle(page)
     block_student(student_id=ana.pk, reason="Prueba")
     page.goto(f"{shop}/aula/entrar")
     sign_in_to_shop(page, ana)
