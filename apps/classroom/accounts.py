@@ -15,7 +15,7 @@ from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import ensure_account
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.recipient_limits import Origin, link_was_used
 from apps.students.confirmed import confirm_address
 from apps.students.models import Student
 from apps.students.session import end_sessions
@@ -104,6 +104,7 @@ def set_password(*, token: str, first_name: str, last_name: str, password: str) 
         account.save(update_fields=["password"])
         student.save(update_fields=["first_name", "last_name"])
         confirm_address(student)
+    link_was_used(Origin.CLASSROOM_LINK, student.email)
     end_sessions(account.student)
     return account
 

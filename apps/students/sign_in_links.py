@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.recipient_limits import Origin, link_was_used
 from apps.core.mail.registry import AccountUrl, absolute_url
 from apps.students.confirmed import confirm_address
 from apps.students.models import SignInLink, Student
@@ -71,6 +71,7 @@ def use_link(token: str) -> Student | None:
     used = SignInLink.objects.filter(pk=link.pk, used_at=None).update(used_at=timezone.now())
     if not used:
         return None
+    link_was_used(Origin.SIGN_IN_LINK, link.student.email)
     confirm_address(link.student)
     return link.student
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -157,6 +158,25 @@ def test_body_without_a_report_does_not_use_up_the_limit_of_all_visitors(monkeyp
         report(body)
     statuses = [report(json.dumps({"csp-report": REPORT})).status_code for _ in range(2)]
     assert statuses == [204, 429]
+
+
+def twenty_new_reports(address):
+    """A request with twenty reports, each of them new to the log."""
+    body = [
+        {"body": {"effectiveDirective": "script-src", "blockedURL": f"https://{uuid4()}.example/"}}
+        for _ in range(20)
+    ]
+    return report(json.dumps(body), REMOTE_ADDR=address).status_code
+
+
+def test_limits_count_reports_and_one_network_does_not_use_up_those_of_all(monkeypatch, caplog):
+    monkeypatch.setattr(csp_reports, "ALL", Limit("csp-reports-all", times=80, seconds=3600))
+
+    assert [twenty_new_reports("192.0.2.1") for _ in range(5)] == [204, 204, 204, 429, 429]
+    assert [twenty_new_reports("192.0.2.2") for _ in range(2)] == [204, 429]
+
+    lines = [record for record in caplog.records if "content policy" in record.msg]
+    assert len(lines) == 80
 
 
 def test_reports_have_limits():

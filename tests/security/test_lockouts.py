@@ -5,11 +5,15 @@ import time_machine
 from django.contrib.auth.hashers import make_password
 from django.test import Client
 
+from apps.classroom.access_links import make_token
+from apps.classroom.accounts import set_password
 from apps.classroom.models import Account
 from apps.classroom.views import SIGN_IN_BY_EMAIL
 from apps.core.models import Mail
 from apps.core.web.known_devices import NAMES_OF_OWNER
+from apps.students.models import SignInLink
 from apps.students.services import find_or_create_student
+from apps.students.sign_in_links import link_url
 from tests.helpers.factories import make_subject, whole
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +83,32 @@ def test_student_still_gets_a_link_after_others_used_up_the_mails(account, one_h
     one_hour.shift(30 * 60)
 
     elsewhere(99).post("/login", {"email": ANA})
+
+    assert links.count() == before + 1
+
+
+def test_student_gets_another_link_after_using_the_one_that_was_mailed(account):
+    flood()
+    mails = Mail.objects.filter(template="sign_in_link")
+    assert mails.filter(status="withheld").exists()
+    used = mails.filter(status="queued").order_by("pk").first()
+
+    link = link_url(SignInLink.objects.get(pk=used.context["link_id"]))
+    elsewhere(98).post(link.removeprefix("https://academia.example"))
+    for number in (99, 100):
+        elsewhere(number).post("/login", {"email": ANA})
+
+    statuses = list(mails.order_by("pk").values_list("status", flat=True))
+    assert statuses[-2:] == ["queued", "withheld"]
+
+
+def test_student_gets_another_link_to_the_classroom_after_using_one(account):
+    flood()
+    links = Mail.objects.filter(template="classroom_link", status="queued")
+    before = links.count()
+
+    set_password(token=make_token(account), first_name="Ana", last_name="Ruiz", password=PASSWORD)
+    elsewhere(99).post("/aula/enlace", {"email": ANA})
 
     assert links.count() == before + 1
 

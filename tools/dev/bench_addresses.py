@@ -157,7 +157,7 @@ SENT = (
         bound=FORMS,
     ),
     Asked("/avisos-de-correo", {"event": "hard_bounce"}),
-    Asked("/csp-report", REPORTS, bound="30 in 10 minutes and visitor, 600 an hour in all"),
+    Asked("/csp-report", REPORTS, bound="30 in 10 minutes and visitor, 600 reports an hour in all"),
     Asked(
         "/desistimiento",
         form={"name": "Bruno", "email": EMAIL, "details": "Todo {n}", "confirm": "1"},

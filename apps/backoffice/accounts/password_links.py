@@ -39,7 +39,7 @@ from apps.backoffice.accounts.step_pages import step_context
 from apps.core.errors import TooManyRequests
 from apps.core.input_fields import EmailFormField
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.recipient_limits import Origin, link_was_used
 from apps.core.mail.registry import AccountUrl, NoLongerDue, absolute_url, register_mail
 from apps.core.web.response_headers import private_form_page
 from apps.core.web.throttle import Limit
@@ -192,6 +192,7 @@ class SetPassword(PasswordResetConfirmView):
         if user.has_usable_password():
             mail_change(user, Change.PASSWORD, to=user.email)
         response = super().form_valid(form)
+        link_was_used(Origin.STAFF_LINK, user.email)
         messages.success(self.request, f"Contraseña guardada. Tu usuario es {user.get_username()}.")
         # Whoever reads the account's mails is its owner, also while others guess the password.
         remember_device(self.request, response, user)

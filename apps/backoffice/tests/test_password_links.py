@@ -173,6 +173,11 @@ def test_links_are_limited_by_network_and_by_account(settings):
     assert Mail.objects.exclude(status="withheld").count() == 4
     assert ["errornote" in answer.text for answer in asked] == [False] * 5 + [True]
 
+    # The link that was used gives its place back.
+    choose(Client(), link_in(Mail.objects.first()), "otra-frase-de-paso")
+    Client(REMOTE_ADDR="192.0.2.9").post(FORGOTTEN, {"email": "eva@example.com"})
+    assert Mail.objects.filter(template="staff_password_link", status="queued").count() == 5
+
 
 def test_sign_in_page_links_to_the_forgotten_password():
     assert FORGOTTEN in Client().get("/admin/login/").text

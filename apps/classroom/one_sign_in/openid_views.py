@@ -30,8 +30,7 @@ from apps.core.web.throttle import Limit
 from apps.students.models import Student
 from apps.students.session import current_sign_in, current_student, sign_out
 
-# Each entry asks Moodle several times.
-ENTRIES = Limit("oidc-entrar", times=30, seconds=600)
+# Each entry asks Moodle several times. Nobody else's visits count: a campus has one address.
 ENTRIES_OF_STUDENT = Limit("oidc-entrar-alumno", times=30, seconds=600)
 # Moodle exchanges codes from one address.
 EXCHANGES = Limit("oidc-token", times=1200, seconds=600)
@@ -132,7 +131,7 @@ def authorize(request: HttpRequest) -> HttpResponse:
         # Authlib does not accept all characters in what it quotes.
         return _page(request, "bad_request", status=400)
     if student is None:
-        return _ask_to_sign_in(request, query)
+        return _ask_to_sign_in(query)
     pressed = way_back.take_press(request)
     if request.method != "POST" and (not pressed or grant.prompt):
         if "none" in request.GET.get("prompt", "").split():
@@ -157,7 +156,6 @@ def _enter(request: HttpRequest, student: Student, grant: Any, asked: Any) -> Ht
     from apps.classroom.one_sign_in.openid_server import openid_server
 
     try:
-        ENTRIES.count(request)
         ENTRIES_OF_STUDENT.count_key(str(student.pk))
         account, address = address_for_entry(student)
     except (NoEntry, TooManyRequests) as refusal:
@@ -165,7 +163,7 @@ def _enter(request: HttpRequest, student: Student, grant: Any, asked: Any) -> Ht
     sign_in = current_sign_in(request)
     if sign_in is None:
         # Ended on another device while Moodle was asked.
-        return _ask_to_sign_in(request, request.META.get("QUERY_STRING", ""))
+        return _ask_to_sign_in(request.META.get("QUERY_STRING", ""))
     asked.sign_in, asked.account, asked.address = sign_in, account, address
     way_back.note_entry(request)
     return cast(
@@ -283,17 +281,13 @@ def sign_out_of_both(request: HttpRequest) -> HttpResponse:
 def enter_classroom(request: HttpRequest) -> HttpResponse:
     """The shop's own link to the classroom: sign in to the shop, then go on to Moodle."""
     if current_student(request) is None:
-        return _ask_to_sign_in(request, way_back.FIRST_PAGE)
+        return _ask_to_sign_in(way_back.FIRST_PAGE)
     way_back.note_press(request)
     return redirect(moodle_entry())
 
 
-def _ask_to_sign_in(request: HttpRequest, query: str) -> HttpResponse:
-    """Lead to the shop's sign-in page, and back afterwards."""
-    try:
-        ENTRIES.count(request)
-    except TooManyRequests as refusal:
-        return _refused(request, refusal)
+def _ask_to_sign_in(query: str) -> HttpResponse:
+    """Lead to the shop's sign-in page, and back afterwards. It stores nothing and asks nobody."""
     response = redirect("login")
     way_back.remember_entry(response, query)
     return response

@@ -19,9 +19,10 @@ from joserfc.jwk import ECKey, KeySet
 
 from apps.classroom.checks import configuration_problems
 from apps.classroom.models import Account, EntryCode
-from apps.classroom.one_sign_in import entry_codes
+from apps.classroom.one_sign_in import entry_codes, openid_views
 from apps.classroom.one_sign_in.signing_key import public_keys
 from apps.core.privacy import erase_all, purge_all
+from apps.core.web.throttle import Limit
 from apps.students.confirmed import confirm_address
 from apps.students.models import SignInLink, Student
 from apps.students.services import (
@@ -155,6 +156,20 @@ def test_code_becomes_a_token_and_names_the_student(enrolled, settings):
 
 
 # ------------------------------------------------------------------------ what is refused
+
+
+def test_strangers_behind_the_same_address_keep_nobody_out_of_the_classroom(
+    enrolled, settings, monkeypatch
+):
+    settings.RATE_LIMIT_SCALE = 1
+    of_student = Limit("test", times=2, seconds=1_000_000)
+    monkeypatch.setattr(openid_views, "ENTRIES_OF_STUDENT", of_student)
+    strangers = [Client().get(f"/oidc/autorizar?{query(settings)}") for _ in range(31)]
+    assert {answer["Location"] for answer in strangers} == {"/login"}
+
+    client = signed_in(enrolled)
+    codes = [press(client, query(settings)) for _ in range(3)]
+    assert [answer.status_code for answer in codes] == [302, 302, 429]
 
 
 def test_everything_is_404_while_the_switch_is_off(enrolled, settings):

@@ -86,6 +86,14 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     return in_hour and in_day and of_all and of_network
 
 
+def link_was_used(origin: Origin, email: str) -> None:
+    """Give the reserve of a link back, because the link that was mailed works no longer.
+
+    Otherwise its owner would get no second one while others have used up the mailbox's budget.
+    """
+    RESERVES[origin].forget(email_identity(email))
+
+
 def _fits(limit: Limit, mailbox: str) -> bool:
     try:
         limit.count_key(mailbox)

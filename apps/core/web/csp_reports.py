@@ -12,13 +12,16 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import TooManyRequests
-from apps.core.web.throttle import Limit
+from apps.core.web.throttle import Limit, widest_network
 
 logger = logging.getLogger(__name__)
 
 LARGEST_BODY = 16 * 1024
 MOST_REPORTS = 20
 BY_VISITOR = Limit("csp-reports", times=30, seconds=600)
+# These two count reports, not requests: each may be a line in the log. Only ten networks together
+# use up the reports of all.
+OF_NETWORK = Limit("csp-reports-network", times=60, seconds=3600)
 ALL = Limit("csp-reports-all", times=600, seconds=3600)
 # Each combination is counted for an hour, and its 1st, 10th, 100th… report is logged.
 COUNTS = Limit("csp-report", times=1, seconds=3600)
@@ -35,7 +38,8 @@ def csp_report(request: HttpRequest) -> HttpResponse:
             return HttpResponse(status=413)
         reports = list(_reports(request.body))
         if reports:
-            ALL.count_key("all")
+            OF_NETWORK.count_key(widest_network(request), by=len(reports))
+            ALL.count_key("all", by=len(reports))
     except TooManyRequests as refusal:
         return HttpResponse(status=429, headers={"Retry-After": str(refusal.retry_after)})
     for report in reports:

@@ -127,11 +127,11 @@ class Limit:
             if times > self.most(network, share=share, used=times):
                 raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
 
-    def count_key(self, key: str) -> None:
-        """Count one use by `key`, such as an e-mail address; raise TooManyRequests above it."""
+    def count_key(self, key: str, *, by: int = 1) -> None:
+        """Count uses by `key`, such as an e-mail address; raise TooManyRequests above the limit."""
         if not self.allowed():
             return
-        if self.add(key) > self.allowed():
+        if self.add(key, by=by) > self.allowed():
             raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
 
     def most(self, network: str, *, share: int, used: int) -> float:
@@ -175,6 +175,10 @@ class Limit:
         """Undo one `count_key` of this window, for an attempt that turned out to be no guess."""
         slot = self._slot(key)
         RateCount.objects.filter(slot=slot, times__gt=0).update(times=F("times") - 1)
+
+    def forget(self, key: str) -> None:
+        """Undo all uses of this window, refused ones too."""
+        RateCount.objects.filter(slot=self._slot(key)).update(times=0)
 
     def take_back_request(self, request: HttpRequest | Request) -> None:
         """Undo one `count` of this window."""
