@@ -123,7 +123,8 @@ def use_correction(token: str) -> bool:
     address, whose owner may have a cart, or pay one at this moment. If that student may be somebody
     who uses the shop, nothing changes and the order is flagged for staff. So it is if others may
     have the order's token: its recovery link was opened, or it was paid by a transfer, which the
-    owner of the mistyped address may have made by the mail. Confirmation and access mail are sent
+    owner of the mistyped address may have made by the mail, or on Stripe's page, whose address can
+    be passed on. Confirmation and access mail are sent
     again. False if the link is of no use. Raises CorrectionBusy while a worker provides an access
     of one of the two students.
     """
@@ -145,7 +146,7 @@ def use_correction(token: str) -> bool:
     if found is None:
         return False
     order = found[0]
-    opened = link_was_opened(order) or order.payments.transfers().exists()
+    opened = link_was_opened(order) or _was_passed_on(order)
     if opened or not _is_new_student(order) or (to and _is_unsettled(to)):
         reason = f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano."
         if opened:
@@ -163,6 +164,12 @@ def use_correction(token: str) -> bool:
     _move_order(order, before=before, to=to)
     confirm_address(to)
     return True
+
+
+def _was_passed_on(order: Order) -> bool:
+    """Whether somebody else than who placed the order may have paid it, without its link."""
+    on_page = order.payments.exclude(session="")
+    return order.payments.transfers().exists() or on_page.exists()
 
 
 def _is_corrected(order: Order) -> bool:

@@ -1,9 +1,9 @@
 """The mails about orders. The outbox stores ids; a mail reads its data when it is rendered.
 
 - `order_confirmation` {"order_id"}: to the buyer, once the order is paid or its first instalment is
-- `cart_saved` {"order_id"}: to the buyer, with the recovery link of the cart
-- `payment_declined` {"order_id"}: the same, after the bank declined the payment
-- `cart_reminder` {"order_id"}: the same, to a buyer who agreed to reminders
+- `cart_saved` {"order_id", "mailed_to"}: to the buyer, with the recovery link of the cart
+- `payment_declined` {"order_id", "mailed_to"}: the same, after the bank declined the payment
+- `cart_reminder` {"order_id", "mailed_to"}: the same, to a buyer who agreed to reminders
 - `email_correction` {"order_id", "email"}: to the address that a buyer says is theirs, with the
   link that confirms it
 - `order_moved` {"order_id"}: to the address that an order had before the correction
@@ -37,6 +37,7 @@ from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment
 from apps.orders.models.staff_order import exchange_of
 from apps.orders.offer.bought_before import names_bought_twice, order_lines_bought_before
 from apps.orders.plan.plan_link import plan_url
+from apps.orders.recovery_link import has_another_address, recovery_url
 from apps.orders.renewals.renewals import CannotRenew, price, renewal_link
 from apps.orders.rewards.service import HOLD
 from apps.orders.withdrawal_link import withdrawal_url
@@ -68,7 +69,7 @@ def register() -> None:
     register_mail(
         "cart_saved",
         "Tu carrito te espera",
-        lambda ids: cart_saved_context(Order.objects.get(pk=ids["order_id"])),
+        lambda ids: cart_saved_context(_cart(ids)),
         origin=Origin.FORM,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
@@ -111,7 +112,7 @@ def register() -> None:
     register_mail(
         "payment_declined",
         "Tu banco no ha aceptado el pago",
-        lambda ids: payment_declined_context(Order.objects.get(pk=ids["order_id"])),
+        lambda ids: payment_declined_context(_cart(ids)),
         origin=Origin.EVENT,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
@@ -123,7 +124,7 @@ def register() -> None:
     register_mail(
         "cart_reminder",
         "Dejaste tu compra a medias",
-        lambda ids: cart_reminder_context(Order.objects.get(pk=ids["order_id"])),
+        lambda ids: cart_reminder_context(_cart(ids)),
         origin=Origin.EVENT,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
@@ -256,6 +257,14 @@ def _email_correction(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _cart(ids: dict[str, Any]) -> Order:
+    """The cart of a mail. Raises NoLongerDue if it has another address than when it was queued."""
+    order = Order.objects.get(pk=ids["order_id"])
+    if has_another_address(order, ids.get("mailed_to", "")):
+        raise NoLongerDue
+    return order
+
+
 def cart_saved_context(order: Order) -> dict[str, Any]:
     """Variables of `cart_saved`: the cart and its recovery link, which works until it expires.
 
@@ -267,9 +276,7 @@ def cart_saved_context(order: Order) -> dict[str, Any]:
         "total": order.total_amount,
         "vat_note": order.vat_note,
         "valid_until": order.created_at + CART_LIFE,
-        "recovery_url": SecretUrl(
-            absolute_url(f"/complete-payment?order={order.pk}&token={order.auth_token}")
-        ),
+        "recovery_url": SecretUrl(absolute_url(recovery_url(order))),
     }
 
 

@@ -111,6 +111,15 @@ def refuse_card_testing(order: Order, *, networks: Networks, buyer_is_known: boo
         _opened_by(share).add(str(order.pk), network)
 
 
+def has_opened_payment_of(order: Order, networks: Networks) -> bool:
+    """Whether a visitor with these networks has opened a payment of the order in the last day."""
+    narrowest = next(iter(networks.items()), None)
+    if narrowest is None:
+        return False
+    network, share = narrowest
+    return _opened_by(share).seconds_left(str(order.pk), network) > 0
+
+
 @dataclass(frozen=True)
 class Place:
     """What a stranger's payment takes of the limits of a pause. Nothing without a pause."""

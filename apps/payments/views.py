@@ -3,6 +3,7 @@
 The rules are in docs/rules.md, "Success, cancel and recovery pages".
 """
 
+from contextlib import suppress
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,9 +17,11 @@ from apps.core.models import SiteSettings
 from apps.core.web.response_headers import private_page
 from apps.core.web.throttle import Limit
 from apps.orders.api import order_by_payment
+from apps.orders.checkout.existing_order import open_order as open_cart
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
 from apps.orders.email_correction import CorrectionBusy, order_to_correct, use_correction
-from apps.orders.errors import OrderNotFound
+from apps.orders.errors import AlreadyPaid, OrderNotFound
+from apps.orders.recovery_link import has_another_address
 from apps.orders.renewals.renewals import CannotRenew, open_order, renewal_of
 from apps.payments.context import academy_props
 from apps.payments.stripe.page_policy import paying_page
@@ -77,7 +80,12 @@ def cancel(request: HttpRequest) -> HttpResponse:
 @private_page
 @paying_page
 def complete_payment(request: HttpRequest) -> HttpResponse:
-    """The page of a recovery link. Its island loads the order and shows any error."""
+    """The page of a recovery link. Its island loads the order and shows any error.
+
+    A mailed link does not open a cart that has another address by now.
+    """
+    if _was_mailed_to_another(request):
+        return render(request, "payments/cart_changed.html", status=410)
     contact = SiteSettings.current()
     props = {
         "order": request.GET.get("order", ""),
@@ -87,6 +95,17 @@ def complete_payment(request: HttpRequest) -> HttpResponse:
         "academy": academy_props(contact),
     }
     return render(request, "payments/complete_payment.html", {"props": props})
+
+
+def _was_mailed_to_another(request: HttpRequest) -> bool:
+    """Whether this link opens a cart, and was mailed to another address than the cart has."""
+    order_id, mailed_to = request.GET.get("order", ""), request.GET.get("correo", "")
+    if not mailed_to or not (order_id.isascii() and order_id.isdigit()) or len(order_id) > 18:
+        return False
+    with suppress(OrderNotFound, AlreadyPaid):
+        order = open_cart(order_id=int(order_id), token=request.GET.get("token", ""))
+        return has_another_address(order, mailed_to)
+    return False
 
 
 # Mail programs post here for their reader, without a cookie (RFC 8058). The signed token in the URL

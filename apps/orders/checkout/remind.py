@@ -19,6 +19,7 @@ from apps.orders.ledger.history import note
 from apps.orders.models import CART_LIFE, Gift, Order, OrderLine, Payment
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.offer.cart import items_of, on_sale
+from apps.orders.recovery_link import mailed_to
 from apps.pricing.reads import current_terms
 
 SALT = "orders.cart-reminders"
@@ -55,7 +56,7 @@ def queue_due_reminders() -> int:
                     key=f"{_KEY}{order.pk}:{hours}",
                     template="cart_reminder",
                     to=order.email,
-                    context={"order_id": order.pk},
+                    context={"order_id": order.pk, "mailed_to": mailed_to(order)},
                 )
                 if mail is not None:
                     ALL_REMINDERS.add("all")

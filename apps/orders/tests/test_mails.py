@@ -16,6 +16,7 @@ from apps.orders.models import (
     Payment,
 )
 from apps.orders.plan.plan_link import plan_token, plan_url
+from apps.orders.recovery_link import recovery_url
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent
 from apps.students.services import find_or_create_student, record_consents
@@ -175,7 +176,7 @@ def test_confirmation_without_a_waiver_does_not_mention_one():
 def test_saved_cart_mail_contains_the_recovery_link():
     order = make_order(paid_at=None)
     mail = render_mail("cart_saved", {"order_id": order.pk}, reveal=True)
-    link = f"https://academia.example/complete-payment?order={order.pk}&token={order.auth_token}"
+    link = f"https://academia.example{recovery_url(order)}"
     assert mail.subject == "Tu carrito te espera"
     assert link in mail.text
     assert link.replace("&", "&amp;") in mail.html

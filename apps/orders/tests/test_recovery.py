@@ -1,6 +1,7 @@
 """The recovery link: the order that it opens, changes since then, and refused links."""
 
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 import time_machine
@@ -8,11 +9,13 @@ from django.apps import apps
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
-from apps.core.models import RateCount, SiteSettings
+from apps.core.mail.registry import NoLongerDue, render_mail
+from apps.core.models import Mail, RateCount, SiteSettings
 from apps.core.web.throttle import Limit
 from apps.orders import api as orders_api
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment
+from apps.orders.recovery_link import recovery_url
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign
 from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
@@ -292,6 +295,41 @@ def test_recovery_link_of_a_paid_order_answers_already_paid(api, saved, sandbox)
     )
     assert api.post("process-checkout", body)[0] == 409
     assert (Order.objects.count(), Payment.objects.count()) == (1, 1)
+
+
+def test_mailed_link_does_not_open_a_cart_whose_preparer_has_put_another_address_on_it(
+    api, saved, sandbox
+):
+    order = Order.objects.get()
+    mail, link = Mail.objects.get(), recovery_url(order)
+    assert link in render_mail(mail.template, mail.context, reveal=True).text
+    assert 'data-island="recovery"' in api.client.get(link).text
+
+    lookalike = "bruno@examp1e.com"
+    lines = list(order.lines.all())
+    api.checkout(
+        checkout_body(
+            whole(lines[0].subject),
+            single(*[line.lesson for line in lines[1:]]),
+            total="286.90",
+            email=lookalike,
+            save_for_later=True,
+            recovery_order_id=order.pk,
+            token=saved["token"],
+        )
+    )
+
+    page = api.client.get(link)
+    assert page.status_code == 410
+    assert "Este carrito ha cambiado" in page.text
+    assert not {lookalike, saved["token"]} & set(page.text.split('"'))
+    assert 'data-island="recovery"' not in page.text
+    # A mail that waited is not sent: its link would be to a cart of somebody else.
+    with pytest.raises(NoLongerDue):
+        render_mail(mail.template, mail.context, reveal=True)
+    # A link of an earlier version, and that of the other address's own mail.
+    for other in (f"/complete-payment?{urlencode(saved)}", recovery_url(Order.objects.get())):
+        assert api.client.get(other).status_code == 200
 
 
 def test_recovery_link_expires_after_30_days(api, saved):

@@ -1,10 +1,12 @@
 """Starts a checkout: places the order and opens a payment that the browser can confirm."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from types import MappingProxyType
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from apps.core.errors import AcademyError, TooManyRequests
 from apps.core.mail.outbox import queue_mail
@@ -31,8 +33,13 @@ from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.payment import Payment
 from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.promo.uses import FriendCodeInUse
+from apps.orders.recovery_link import mailed_to
 from apps.orders.settlement.mark_paid import complete_free
-from apps.payments.card_testing import refuse_card_testing, wait_in_pause
+from apps.payments.card_testing import (
+    has_opened_payment_of,
+    refuse_card_testing,
+    wait_in_pause,
+)
 from apps.payments.checkout.closing import cancel_open_payment
 from apps.payments.checkout.opening import payment_for
 from apps.payments.stripe.client import ProviderError
@@ -54,6 +61,8 @@ REFUSED_KNOWN_BUYERS = Limit("promo-refused-known-buyers", times=10, seconds=24 
 TOO_MANY_CODES = (
     "Demasiados intentos con códigos que no se pueden usar. Quita el código para pagar ahora."
 )
+# A payment with a friend code is not ended for a stranger who types its buyer's address meanwhile.
+TIME_TO_PAY = timedelta(minutes=10)
 NO_NETWORKS: Networks = MappingProxyType({})
 
 
@@ -136,6 +145,9 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
             cancel_open_payment(obstacle.payment)
             continue
         except FriendCodeReserved as reserved:
+            if not _may_take_over(reserved.payment, checkout, networks):
+                _count_question_about_customer(checkout, visitor)
+                raise FriendCodeInUse from None
             _free_friend_code(reserved.payment)
             continue
         except OrderMadeMeanwhile:
@@ -190,6 +202,18 @@ def _close_open_payment(checkout: Checkout) -> None:
         cancel_open_payment(payment)
 
 
+def _may_take_over(payment: Payment, checkout: Checkout, networks: Networks) -> bool:
+    """Whether this visitor may end an open payment of the same mailbox to use its friend code.
+
+    Anybody can type a buyer's address beside a friend code. So a payment that was just opened is
+    ended only for a buyer who is known, or for the visitor who has opened it.
+    """
+    is_just_opened = timezone.now() - payment.created_at < TIME_TO_PAY
+    if checkout.buyer_is_known or not is_just_opened or payment.order is None:
+        return True
+    return has_opened_payment_of(payment.order, networks)
+
+
 def _free_friend_code(payment: Payment) -> None:
     """Cancel the open payment of the buyer's other cart, which releases its friend code.
 
@@ -207,7 +231,7 @@ def _mail_recovery_link(order: Order) -> None:
         key=f"cart-saved:{order.pk}:{order.revision}",
         template="cart_saved",
         to=order.email,
-        context={"order_id": order.pk},
+        context={"order_id": order.pk, "mailed_to": mailed_to(order)},
     )
 
 

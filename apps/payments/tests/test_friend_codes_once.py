@@ -5,22 +5,28 @@ from threading import Thread
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
+from django.test import Client
+from django.utils import timezone
 
 from apps.core.identity import email_identity, phone_identity
 from apps.core.models import Mail
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.promo import uses
+from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import mark_canceled
 from apps.payments.checkout import opening
+from apps.payments.checkout.start import TIME_TO_PAY
 from apps.payments.events.reconcile import reconcile
 from apps.payments.report import report
 from apps.payments.stripe.intents import PaymentIds, retrieve_payment
 from apps.students.services import find_or_create_student
 from tests.helpers.factories import checkout_body, know_device, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
+from tests.helpers.shop import Api
 from tools.stripe_sandbox.testing import wait_until
 
 PRICE = Decimal("182.40")  # 192 € less 5 % for one payment
@@ -97,6 +103,28 @@ def test_stranger_with_the_phone_of_a_buyer_takes_no_friend_code_over(
     assert sandbox.payment(second["payment_intent_id"])["status"] == "canceled"
     friend_code.refresh_from_db()
     assert friend_code.uses_taken == 1
+
+
+@pytest.mark.django_db
+def test_stranger_with_the_address_of_a_buyer_does_not_end_the_buyers_payment(
+    api, sandbox, friend_code
+):
+    first = api.checkout(friend_body())
+    elsewhere = Api()
+    elsewhere.client = Client(REMOTE_ADDR="192.0.2.77")
+
+    status, answer = elsewhere.post("process-checkout", friend_body())
+    assert (status, answer["error"]) == (409, FriendCodeInUse.message)
+    assert sandbox.payment(first["payment_intent_id"])["status"] == "requires_payment_method"
+    assert PromoUse.objects.get(status="reserved").order_id == first["order_id"]
+
+    # The buyer goes on with a known device elsewhere, and a payment that nobody makes ends.
+    know_device(elsewhere.client, friend_body()["email"])
+    second = elsewhere.checkout(friend_body())
+    assert sandbox.payment(first["payment_intent_id"])["status"] == "canceled"
+    with time_machine.travel(timezone.now() + TIME_TO_PAY):
+        api.checkout(friend_body())
+    assert sandbox.payment(second["payment_intent_id"])["status"] == "canceled"
 
 
 @pytest.mark.django_db

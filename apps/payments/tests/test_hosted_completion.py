@@ -9,12 +9,13 @@ from apps.orders.models import Order, Payment, PromoUse
 from tests.helpers.completion import (
     again,
     assert_paid_once,
+    confirm_correction,
     deliver,
     event_body,
     expire_at_provider,
     reference_of,
 )
-from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, whole
 from tests.helpers.shop import DECLINED
 from tools.stripe_sandbox.testing import wait_until
 
@@ -45,6 +46,19 @@ def test_browser_completes_the_order_when_it_returns(api, sandbox, mode, placed,
         status, _ = api.post("create-auth-user", {"order_id": placed["order_id"], **known_as})
         assert status == 200
     assert Enrolment.objects.count() == 1
+
+
+def test_address_of_an_order_paid_on_stripes_page_is_corrected_by_staff(api, sandbox, placed, work):
+    """Whoever has typed the address can pass the page on, and keeps the order's token."""
+    sandbox.pay(placed)
+    api.post("complete-payment", reference_of(placed))
+    right = {"order_id": placed["order_id"], "token": placed["token"], "email": "leo@example.com"}
+    assert api.post("orders/correct-email", right)[0] == 200
+    work()
+    assert confirm_correction() == 200
+    order = Order.objects.get()
+    assert order.email == BRUNO["email"]
+    assert "comprueba quién ha pagado" in order.flag
 
 
 def test_order_is_not_completed_before_its_payment(api, sandbox, mode, placed):
