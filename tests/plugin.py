@@ -250,3 +250,11 @@ def pytest_terminal_summary(
         terminalreporter.write_line(
             f"{count} pruebas de bloqueos y paralelismo se ejecutan solo en PostgreSQL."
         )
+
+
+@pytest.fixture(autouse=True)
+def _windows_begin_with_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no window of a rate limit end in the middle of a test that counts its uses."""
+    from apps.core.web.throttle import Limit
+
+    monkeypatch.setattr(Limit, "begins_at", int(datetime.now(UTC).timestamp()))

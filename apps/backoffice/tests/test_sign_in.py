@@ -297,12 +297,15 @@ def test_a_stolen_cookie_sets_no_password_and_makes_no_account(carla):
         clock.shift(FRESH + timedelta(seconds=1))
         for url, data in (
             (reverse("admin:auth_user_change", args=[carla.pk]), {"username": "mallory"}),
-            (reverse("admin:staff_invite"), {"email": "mallory@example.com"}),
             (reverse("admin:auth_group_add"), {"name": "Ladrones"}),
             (reverse("admin:auth_group_change", args=[group.pk]), {"name": "Ladrones"}),
         ):
             answer = client.post(url, data)
             assert isinstance(answer, PasswordConfirmation), url
+        # A form that keeps what was typed.
+        invited = {"email": "m@example.com", "first_name": "M", "group": group.pk}
+        page = client.post(reverse("admin:staff_invite"), invited)
+        assert "hace falta tu contraseña" in page.text
 
     carla.refresh_from_db()
     assert carla.check_password(PASSWORD)
