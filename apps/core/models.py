@@ -157,7 +157,7 @@ class SiteSettings(TakesPayments, HasClaims):
         verbose_name = verbose_name_plural = "ajustes del sitio"
         permissions = (
             ("change_identity", "Puede cambiar contacto, enlaces del aula, titular y facturas"),
-            ("change_mail_words", "Puede cambiar el asunto y el párrafo propio de los correos"),
+            ("change_mail_words", "Puede cambiar las palabras de los correos"),
         )
 
     def __str__(self) -> str:
