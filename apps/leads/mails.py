@@ -127,7 +127,7 @@ def _university_confirm(ids: dict[str, Any]) -> dict[str, Any]:
     row = _notice(ids)
     if row.confirmed_at is not None:
         raise NoLongerDue
-    url = SecretUrl(link(row, "avisame-confirmar", email=ids["email"]))
+    url = SecretUrl(link(row, "avisame-confirmar", email=ids.get("email", "")))
     return {"university": row.university.name, "confirm_url": url}
 
 

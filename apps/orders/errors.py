@@ -94,6 +94,15 @@ class OrderIsPersonal(AcademyError):
     )
 
 
+class TransferIsPersonal(OrderIsPersonal):
+    """Another mailbox was told how to transfer for the order, and may have done so."""
+
+    message = (
+        "Ya hemos enviado a un correo cómo pagar este pedido por transferencia. Para otro correo, "
+        "o para un regalo, haz un pedido nuevo."
+    )
+
+
 class GiftChanged(AcademyError):
     """The page shows another recipient of the gift than the order has now."""
 

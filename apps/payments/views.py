@@ -21,6 +21,8 @@ from apps.orders.checkout.existing_order import open_order as open_cart
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
 from apps.orders.email_correction import CorrectionBusy, order_to_correct, use_correction
 from apps.orders.errors import AlreadyPaid, OrderNotFound
+from apps.orders.models import Order
+from apps.orders.models.statuses import PaymentStatus
 from apps.orders.recovery_link import has_another_address
 from apps.orders.renewals.renewals import CannotRenew, open_order, renewal_of
 from apps.payments.context import academy_props
@@ -84,8 +86,10 @@ def complete_payment(request: HttpRequest) -> HttpResponse:
 
     A mailed link does not open a cart that has another address by now.
     """
-    if _was_mailed_to_another(request):
-        return render(request, "payments/cart_changed.html", status=410)
+    if (changed := _cart_of_another(request)) is not None:
+        is_paying = changed.payments.filter(status=PaymentStatus.PROCESSING).exists()
+        context = {"is_paying": is_paying}
+        return render(request, "payments/cart_changed.html", context, status=410)
     contact = SiteSettings.current()
     props = {
         "order": request.GET.get("order", ""),
@@ -97,15 +101,15 @@ def complete_payment(request: HttpRequest) -> HttpResponse:
     return render(request, "payments/complete_payment.html", {"props": props})
 
 
-def _was_mailed_to_another(request: HttpRequest) -> bool:
-    """Whether this link opens a cart, and was mailed to another address than the cart has."""
+def _cart_of_another(request: HttpRequest) -> Order | None:
+    """The cart that this link opens, if it was mailed to another address than the cart has."""
     order_id, mailed_to = request.GET.get("order", ""), request.GET.get("correo", "")
     if not mailed_to or not (order_id.isascii() and order_id.isdigit()) or len(order_id) > 18:
-        return False
+        return None
     with suppress(OrderNotFound, AlreadyPaid):
         order = open_cart(order_id=int(order_id), token=request.GET.get("token", ""))
-        return has_another_address(order, mailed_to)
-    return False
+        return order if has_another_address(order, mailed_to) else None
+    return None
 
 
 # Mail programs post here for their reader, without a cookie (RFC 8058). The signed token in the URL

@@ -17,6 +17,7 @@ from apps.orders.errors import (
     OpenPaymentInTheWay,
     OrderIsPersonal,
     RenewalIsFixed,
+    TransferIsPersonal,
 )
 from apps.orders.gifts.details import GiftDetails, stored_details
 from apps.orders.models import Order, StaffOrder
@@ -44,9 +45,7 @@ def place(checkout: Checkout) -> Placed:
     """
     order = lock_existing_order(checkout)
     if order is not None and pays_for_another(order, checkout):
-        # The order waits on, with its reference. This is a purchase of its own.
-        checkout = replace(checkout, order_id=None, token="", order_key=None)
-        order = None
+        raise TransferIsPersonal
     if order is not None and not (checkout.by_transfer and awaits_buyers_transfer(order)):
         stop_awaiting(order)
     by_staff = getattr(order, "by_staff", None)

@@ -9,7 +9,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, prefetch_related_obj
 
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
-from apps.orders.ledger.balance import balance_of
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, OrderLine, StaffOrder
@@ -119,12 +118,19 @@ def credited_lines(order: Order) -> dict[int, Order]:
 
 
 def unpaid_wholes(order: Order, line_ids: Collection[int]) -> dict[int, Order]:
-    """The orders that these lessons of `order` have paid alone, by the line's id.
+    """The orders whose whole subject these lessons of `order` have paid alone, by the line's id.
 
-    No money can be given back for them, so they end with the refund of the lesson.
+    No money can be given back for the subject, so it ends with the refund of the lesson.
     """
+    subjects = {line.pk: line.subject_id for line in order.lines.all()}
     return {
         line_id: whole
         for line_id, whole in credited_lines(order).items()
-        if line_id in line_ids and not balance_of(whole).paid
+        if line_id in line_ids and not _paid_for_whole(whole, subjects[line_id])
     }
+
+
+def _paid_for_whole(order: Order, subject_id: int) -> int:
+    """The cents that were paid for the whole subject besides its credit."""
+    rows = order_money(order).lines
+    return sum(row.paid for row in rows if row.line.subject_id == subject_id)

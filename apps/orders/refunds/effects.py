@@ -187,18 +187,21 @@ def _change_what_was_bought(
 
 
 def wholes_that_end(order: Order, request: RefundRequest, after: Balance) -> dict[int, Order]:
-    """The orders that end with the refund, because lessons of this one have paid them alone."""
+    """The orders whose whole subject ends with the refund, by the subject's id.
+
+    Lessons of this order have paid it alone.
+    """
     if order.status not in SOLD:
         return {}
-    every = [line.pk for line in order.lines.all()]
-    return unpaid_wholes(order, every if after.is_whole else request.line_ids)
+    lines = {line.pk: line.subject_id for line in order.lines.all()}
+    ending = unpaid_wholes(order, lines if after.is_whole else request.line_ids)
+    return {lines[line_id]: whole for line_id, whole in ending.items()}
 
 
 def _end_unpaid_wholes(order: Order, request: RefundRequest, after: Balance, *, actor: str) -> None:
     reason = f"Se devuelven las lecciones con las que se pagó: pedido {order.pk}"
-    for line_id, row in wholes_that_end(order, request, after).items():
+    for subject_id, row in wholes_that_end(order, request, after).items():
         whole = locked_order(row.pk)
-        subject_id = next(line.subject_id for line in order.lines.all() if line.pk == line_id)
         rest = [line for line in whole.lines.all() if line.subject_id != subject_id]
         withdraw_order_access(
             whole, [line for line in whole.lines.all() if line not in rest], actor=actor

@@ -20,6 +20,7 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.models import Gift, Order, OrderDiscount, OrderLine, Refund, StaffOrder
 from apps.orders.models.statuses import EventKind, PaymentKind, RefundStatus
+from apps.orders.offer.lesson_credit import unpaid_wholes
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.effects import RefundRequest, apply_refund_effects, ends_order
 from apps.orders.refunds.request import RefundRefused, split_over_payments
@@ -47,6 +48,10 @@ def exchangeable_cents(line: OrderLine) -> int:
     row = next(row for row in order_money(order).lines if row.line.pk == line.pk)
     if row.is_refunded:
         raise RefundRefused("Esta línea ya está devuelta o cambiada.")
+    if unpaid_wholes(order, {line.pk}):
+        raise RefundRefused(
+            "Con esta lección se pagó la asignatura completa: devuélvela, y vende lo otro aparte."
+        )
     if row.left:
         split_over_payments(order, _refund_of(line, row.left, "Cambio"))
     else:

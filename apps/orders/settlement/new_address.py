@@ -4,7 +4,7 @@ from apps.core.database import require_transaction
 from apps.orders.ledger.history import note
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, StaffOrder
-from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind
+from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.students.models import FormerEmail
 
@@ -42,7 +42,8 @@ def _await_approval_again(order: Order, *, actor: str) -> None:
     Or the second person would approve a discount for somebody and put their own address on it.
     """
     row: StaffOrder | None = getattr(order, "by_staff", None)
-    if row is None or not row.approved_by or order.status not in UNPAID:
+    # What arrives for an expired order is flagged, whoever has approved it.
+    if row is None or not row.approved_by or order.status != Order.Status.CART:
         return
     reason = f"Lo aprobó {row.approved_by} para otro correo: espera aprobación otra vez"
     row.awaits_approval, row.approved_by = True, ""

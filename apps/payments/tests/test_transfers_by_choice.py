@@ -81,12 +81,13 @@ def test_order_waits_with_iban_and_reference_and_its_buyer_is_mailed(
     assert (StaffOrder.objects.count(), Mail.objects.count()) == (1, 1)
 
 
-def test_buyer_and_staff_are_told_that_the_transfer_pays_for_a_gift(api, waiting, body):
-    """A stranger who has typed the buyer's address makes another order of it."""
-    gift = {"sender": "Bea", "email": "leo@example.com", "message": ""}
-    api.checkout(again(waiting, body, by_transfer=True, gift=gift))
-    own, order = Order.objects.order_by("pk")
-    assert not Gift.objects.filter(order=own).exists()
+GIFT = {"sender": "Bea", "email": "leo@example.com", "message": ""}
+
+
+def test_buyer_and_staff_are_told_that_the_transfer_pays_for_a_gift(api, body):
+    """A stranger may have typed the buyer's address."""
+    api.checkout({**body, "by_transfer": True, "gift": GIFT})
+    order = Order.objects.get()
     text = render_for_staff(Mail.objects.filter(template="transfer_details").latest("pk")).text
     assert "el acceso será de la persona a quien se lo regalas" in text
     assert "abriremos tu acceso" not in text
@@ -95,16 +96,19 @@ def test_buyer_and_staff_are_told_that_the_transfer_pays_for_a_gift(api, waiting
 
 
 @pytest.mark.parametrize("first", ["transfer", "card"])
-def test_order_whose_transfer_was_mailed_stays_with_its_student(api, waiting, body, first):
+@pytest.mark.parametrize("change", [{"email": "leo@example.com"}, {"gift": GIFT}])
+def test_order_whose_transfer_was_mailed_stays_with_its_student(api, waiting, body, first, change):
     """The account was mailed with the order's reference, also if a card was tried since."""
     if first == "card":
         api.checkout(again(waiting, body))
-    other = again(waiting, body, by_transfer=True, email="leo@example.com")
-    placed = api.checkout(other)
-    own, new = Order.objects.order_by("pk")
-    assert (own.email, new.email) == (BRUNO["email"], "leo@example.com")
-    assert placed["transfer"]["reference"] == f"PEDIDO-{new.pk}"
-    assert api.checkout(again(placed, other))["order_id"] == new.pk
+    for way in ({"by_transfer": True}, {}):
+        status, answer = api.post("process-checkout", again(waiting, body, **way, **change))
+        assert (status, answer["code"]) == (409, "order_is_personal")
+    order = Order.objects.get()
+    assert order.email == BRUNO["email"]
+    assert not Gift.objects.exists()
+    # The open payment of the card goes on, and can be canceled by its buyer alone.
+    assert order.payments.open().count() == int(first == "card")
 
 
 def test_address_of_an_order_paid_by_transfer_is_corrected_by_staff(api, waiting, work):

@@ -4,6 +4,7 @@ import type { Academy } from "../../schemas/academy";
 import type { Pricing } from "../../schemas/pricing";
 import type { RecoveredOrder } from "../../schemas/recovery";
 import { LinkFailed } from "../payment/LinkFailed";
+import { recoveryUrl } from "../payment/pendingPayment";
 import { AlreadyPaid, NothingLeft, RecoveredPurchase } from "./RecoveredPurchase";
 import { type Link, loadOrder } from "./recoveredOrder";
 
@@ -25,7 +26,11 @@ export function Recovery({ order, token, pricing, portalUrl, academy }: Props) {
     setState({ kind: "loading" });
     const controller = new AbortController();
     loadOrder({ order, token }, controller.signal).then(
-      (loaded) => setState({ kind: "loaded", order: loaded }),
+      (loaded) => {
+        // The mailed link names an address, which the buyer may change here: a reload opens it too.
+        history.replaceState(history.state, "", recoveryUrl({ orderId: loaded.id, token }));
+        setState({ kind: "loaded", order: loaded });
+      },
       (error: Error) => {
         if (controller.signal.aborted) return;
         const { code = "", message = "" } = error.cause instanceof ApiError ? error.cause : {};
