@@ -49,8 +49,7 @@ preview_mail(
 preview_mail(
     CHANGED,
     title="contraseña o correo cambiados en el equipo",
-    when="Cuando cambia la contraseña o el correo de una cuenta de la administración, a su correo "
-    "de antes",
+    when="Cuando cambia la contraseña o el correo de una cuenta del panel, al correo anterior",
     to=STAFF,
     samples=lambda: {
         str(change).capitalize(): {
@@ -67,7 +66,7 @@ preview_mail(
 preview_mail(
     INVITED,
     title="invitación de otra persona al equipo",
-    when="Cuando alguien invita a una persona, a los demás que pueden invitar",
+    when="Cuando alguien invita a una persona, a las demás personas que pueden invitar",
     to=STAFF,
     samples=lambda: {
         "Ejemplo": {

@@ -83,7 +83,7 @@ def check_moved(user: Any, before: Place, after: Place) -> None:
     # The message names no offer: a promo code is for those who were given it.
     if most < EVERYTHING and any(find(after) - find(before) for find in _place_offers):
         raise OverLimit(
-            f"Pasa de tu límite: puedes rebajar hasta un {most} %, y en ese lugar vale una "
-            "campaña o un código que en el de ahora no vale. Lo tiene que mover alguien que pueda "
+            f"Pasa de tu límite: puedes rebajar hasta un {most} %, y en el nuevo lugar se aplica "
+            "una campaña o un código que en el actual no. Pide que lo mueva alguien que pueda "
             f"rebajar hasta un {EVERYTHING} %."
         )

@@ -87,8 +87,8 @@ def register() -> None:
         texts={
             "heading": "Tu acceso termina el {fin}",
             "greeting": "Hola:",
-            "details": "Si la necesitas otro semestre, renueva por {total} (hoy cuesta {precio}) "
-            "y la tienes hasta el {hasta}.",
+            "details": "Si necesitas ese acceso otro semestre, renuévalo por {total} (hoy cuesta "
+            "{precio}) y lo tendrás hasta el {hasta}.",
         },
     )
     register_mail(

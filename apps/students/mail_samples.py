@@ -24,7 +24,7 @@ preview_mail(
     to=VISITOR,
     samples=lambda: {
         name: {"is_old": is_old, "new_link_url": absolute_url(reverse("aula_enlace"))}
-        for name, is_old in (("Al correo de antes", True), ("Al correo nuevo", False))
+        for name, is_old in (("Al correo anterior", True), ("Al correo nuevo", False))
     },
 )
 preview_mail(

@@ -29,7 +29,7 @@ class Change(StrEnum):
 def register_change_mails() -> None:
     register_mail(
         CHANGED,
-        "Ha cambiado {{ change }} de tu usuario de la administración",
+        "Ha cambiado {{ change }} de tu cuenta del panel de la academia",
         changed_context,
         origin=Origin.STAFF,
     )

@@ -60,7 +60,7 @@ def register_mails() -> None:
     )
     register_mail(
         GUESSED,
-        "Alguien está probando contraseñas con tu usuario",
+        "Alguien está probando contraseñas con tu cuenta",
         guessed_context,
         origin=Origin.STAFF,
     )

@@ -287,7 +287,7 @@ def test_staff_change_their_own_password_and_get_a_mail(carla):
     mail = Mail.objects.get()
     assert (mail.template, mail.to) == ("staff_account_changed", "carla@example.com")
     text = render_mail(mail.template, mail.context, reveal=True).text
-    assert "Ha cambiado la contraseña de tu usuario" in text
+    assert "Ha cambiado la contraseña de tu cuenta" in text
 
 
 def test_a_stolen_cookie_sets_no_password_and_makes_no_account(carla):

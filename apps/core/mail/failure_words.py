@@ -15,7 +15,7 @@ _MEANINGS = (
     ),
     (
         r"[45]\.3\.4",
-        "El correo ocupa demasiado para el servidor de destino.",
+        "El correo es demasiado grande para el servidor de destino.",
     ),
     (
         r"[45]\.2\.2|552|452",
@@ -27,12 +27,13 @@ _MEANINGS = (
     ),
     (
         r"[45]\.7\.8|530|534|535",
-        "El servidor de correo no acepta nuestra contraseña. Avisa a quien lo lleva.",
+        "El servidor de correo no acepta nuestra contraseña. Avisa a quien administra el servidor "
+        "de correo.",
     ),
     (
         r"5\.7\.\d+|554",
         "El servidor lo rechaza por sus reglas, por ejemplo como correo no deseado. Avisa a quien "
-        "lleva el servidor de correo.",
+        "administra el servidor de correo.",
     ),
     (
         r"550|551|553",
@@ -41,13 +42,14 @@ _MEANINGS = (
     ),
     (
         r"4\d\d",
-        "El servidor de destino no lo acepta por ahora. Se intenta otra vez solo durante un día.",
+        "El servidor de destino no lo acepta por ahora. Se volverá a intentar automáticamente "
+        "durante un día.",
     ),
 )
 _UNREACHABLE = (
-    "No se llega al servidor de correo. Los correos esperan y salen solos cuando conteste."
+    "No hay conexión con el servidor de correo. Los correos esperan y se enviarán cuando responda."
 )
-_CUT = "Se ha cortado la conexión con el servidor de correo. Se intenta otra vez solo."
+_CUT = "Se ha cortado la conexión con el servidor de correo. Se volverá a intentar automáticamente."
 # By the class of the error, where its text has no code.
 _KINDS = {
     ServerUnreachable.__name__: _UNREACHABLE,

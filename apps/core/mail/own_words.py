@@ -201,7 +201,7 @@ class OwnWordsForm(forms.Form):
         if unknown:
             return f"Este correo no tiene {{{unknown[0]}}}."
         if "{" in _PLACEHOLDER.sub("", text) or "}" in _PLACEHOLDER.sub("", text):
-            return "Falta una llave: se escribe {nombre}."
+            return "Falta una llave: los huecos se escriben así: {nombre}."
         # A link to a stranger's page, or another account, would carry the academy's name.
         rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
         if has_link(rest):
@@ -211,8 +211,8 @@ class OwnWordsForm(forms.Form):
             )
         if _NUMBER.search(unicodedata.normalize("NFKC", rest)):
             return (
-                "No se escriben cuentas, tarjetas ni teléfonos: los del sitio están en «Ajustes "
-                "del sitio»."
+                "No escribas números de cuenta, de tarjeta ni de teléfono: los de la academia "
+                "están en «Ajustes del sitio»."
             )
         return ""
 

@@ -11,14 +11,15 @@ from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.fresh_password import AsksPasswordToChange
 
 WHOM = (
-    "Vale para cada persona del grupo; quien está en varios tiene lo más alto. Un grupo sin fila "
-    "propia tiene lo que muestra el formulario al añadir una."
+    "Estos límites valen para cada persona del grupo. Quien está en varios grupos tiene, de cada "
+    "límite, el más alto. Un grupo sin límites propios tiene los que aparecen al añadir unos "
+    "nuevos."
 )
 DISCOUNTS = (
-    "Por encima, el pedido espera a que lo apruebe otra persona, y un precio, un código o una "
-    "campaña se rechazan. Cambiar un curso de hace más de 14 días, o por segunda vez, cuenta como "
-    "descuento. Los códigos cuentan con todos sus usos el día en que se crean, se activan o se "
-    "alargan. Los superusuarios no tienen límite."
+    "Si un pedido supera el límite, espera a que lo apruebe otra persona; un precio, un código o "
+    "una campaña que lo supere se rechaza. Cambiar un curso de hace más de 14 días, o por segunda "
+    "vez, cuenta como descuento. Los códigos cuentan con todos sus usos el día en que se crean, se "
+    "activan o se alargan. Los superusuarios no tienen límite."
 )
 REFUNDS = (
     "Los plazos que perdona una devolución cuentan en ella. El servidor pone además un máximo de "

@@ -100,7 +100,7 @@ def _form(request: HttpRequest, preview: MailPreview, stored: Words) -> OwnWords
         variables=preview.samples()[first],
     )
     usual = render_sample(preview.template, first, {}).subject
-    form.fields["subject"].help_text = f"Vacío, el de siempre: «{usual}»"
+    form.fields["subject"].help_text = f"Si lo dejas vacío, vuelve el original: «{usual}»"
     return form
 
 

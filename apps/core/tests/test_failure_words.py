@@ -20,7 +20,7 @@ RELAY = smtplib.SMTPRecipientsRefused({"ana@example.com": (554, b"5.7.1 Relay ac
         (smtplib.SMTPDataError(552, b"Mailbox full"), "El buzón está lleno"),
         (smtplib.SMTPDataError(452, b"4.2.2 over quota"), "El buzón está lleno"),
         (smtplib.SMTPDataError(550, b"5.2.1 Mailbox disabled"), "El buzón está cerrado"),
-        (smtplib.SMTPDataError(552, b"5.3.4 Message too big"), "ocupa demasiado"),
+        (smtplib.SMTPDataError(552, b"5.3.4 Message too big"), "es demasiado grande"),
         (smtplib.SMTPAuthenticationError(535, b"5.7.8 Bad credentials"), "nuestra contraseña"),
         (smtplib.SMTPDataError(550, b"5.7.26 SPF failed"), "El servidor lo rechaza"),
         (smtplib.SMTPDataError(550, b"User unknown"), "no existe o no admite correos"),

@@ -69,7 +69,7 @@ def test_own_words_are_in_the_mail_and_the_original_comes_back(client, carla):
     assert "Feliz <verano>,\nAcademia" in mail.text
     assert "Feliz &lt;verano&gt;,<br>Academia" in mail.html
     assert LogEntry.objects.latest("pk").change_message.startswith("Correo «")
-    assert client.get(reverse("admin:core_mail_samples")).text.count("Con tus palabras") == 1
+    assert client.get(reverse("admin:core_mail_samples")).text.count("Texto personalizado") == 1
 
     client.post(address(), {"subject": "x", "paragraph": "x", "original": "x"})
     assert sample_of() == before
@@ -105,7 +105,7 @@ def test_preview_shows_the_draft_and_stores_nothing(client, carla):
     assert client.get(draft["frame_url"]).status_code == 404
     refused = save(client, intro="Llama al 600 11 22 33", preview="x")
     assert refused.context["draft"] == {}
-    assert "No se escriben cuentas" in refused.text
+    assert "No escribas números" in refused.text
 
 
 def test_later_editor_is_told_what_the_earlier_one_stored(client, carla):
@@ -193,13 +193,13 @@ def test_placeholders_are_written_as_the_mails_write_them():
         ("Mira http://academia.example@otro.example", "Solo se enlazan"),
         ("Paga en faro-pagos.example/pago", "Solo se enlazan"),
         ("Escribe a otro@correo.example", "Solo se enlazan"),
-        ("Ingresa en ES76 0075 1234 5678 9012 3456", "No se escriben cuentas"),
-        ("Ingresa en ES7600751234567890123456", "No se escriben cuentas"),
-        ("Ingresa en ES76\u00a00075\u00a01234\u00a05678", "No se escriben cuentas"),
-        ("Llama al 600 11 22-33", "No se escriben cuentas"),
-        ("Llama al 612/345/678", "No se escriben cuentas"),
-        ("Llama al 612\n345\n678", "No se escriben cuentas"),
-        ("Tarjeta 4242 4242 4242 4242", "No se escriben cuentas"),
+        ("Ingresa en ES76 0075 1234 5678 9012 3456", "No escribas números"),
+        ("Ingresa en ES7600751234567890123456", "No escribas números"),
+        ("Ingresa en ES76\u00a00075\u00a01234\u00a05678", "No escribas números"),
+        ("Llama al 600 11 22-33", "No escribas números"),
+        ("Llama al 612/345/678", "No escribas números"),
+        ("Llama al 612\n345\n678", "No escribas números"),
+        ("Tarjeta 4242 4242 4242 4242", "No escribas números"),
         ("x" * 1001, "1000 caracteres"),
     ],
 )

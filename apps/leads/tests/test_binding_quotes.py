@@ -41,6 +41,7 @@ OTHER_SUBJECTS = (
     "Se aplican los precios de hoy."
 )
 CHEAPER_TODAY = "Hoy tu compra cuesta menos que en tu presupuesto. Se aplican los precios de hoy."
+NO_CODE_ON_TOP = "El precio de tu presupuesto no se puede combinar con un código promocional."
 USED = "Este presupuesto ya se usó en una compra. Se aplican los precios de hoy."
 
 
@@ -280,7 +281,7 @@ def test_promo_code_on_top_of_a_binding_quote_is_refused(api, sandbox, pair):
     )
 
     assert (status, answer["code"]) == (409, "promo_refused")
-    assert answer["error"] == "El precio de tu presupuesto no admite además un código promocional."
+    assert answer["error"] == NO_CODE_ON_TOP
     # If the quote does not bind, a promo code is accepted.
     answer = api.checkout(body(quote, whole(pair[0]), total="164.16", promo_code=promo.code))
     assert answer["discounts"][-1] == {"name": "Código promocional", "amount": 18.24}
@@ -477,8 +478,7 @@ def test_recovered_cart_is_priced_without_the_quote_that_the_buyer_gives_up(api,
         reasons = [change["reason"] for change in answer["changes"] if "reason" in change]
         return answer["total_amount"], answer["quote"], answer["promo_code"], reasons
 
-    no_code_on_top = "El precio de tu presupuesto no admite además un código promocional."
-    assert recover(promo_code="DIEZ") == (343.5, signed_id(quote), None, [no_code_on_top])
+    assert recover(promo_code="DIEZ") == (343.5, signed_id(quote), None, [NO_CODE_ON_TOP])
     assert recover(without_quote=True) == (343.62, None, None, [])
     assert recover(without_quote=True, promo_code="DIEZ") == (309.26, None, "DIEZ", [])
     [reason] = recover(payment_type="installment")[3]

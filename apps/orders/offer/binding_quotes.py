@@ -33,7 +33,7 @@ PAYMENT_TYPES = {
     PaymentType.FULL: "el pago completo",
     PaymentType.INSTALMENTS: "el pago a plazos",
 }
-NO_CODE_ON_TOP = "El precio de tu presupuesto no admite además un código promocional."
+NO_CODE_ON_TOP = "El precio de tu presupuesto no se puede combinar con un código promocional."
 
 
 @dataclass(frozen=True)

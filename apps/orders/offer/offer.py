@@ -45,7 +45,7 @@ from apps.pricing.rules import (
 from apps.pricing.sale_terms import SaleTerms
 
 RENEWAL_AT_ONCE = "Una renovación se paga de una vez, a su precio de renovación."
-NO_CODE_ON_RENEWAL = "El precio de renovación no admite además un código promocional."
+NO_CODE_ON_RENEWAL = "El precio de renovación no se puede combinar con un código promocional."
 
 
 @dataclass(frozen=True)

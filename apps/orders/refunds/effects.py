@@ -199,7 +199,7 @@ def wholes_that_end(order: Order, request: RefundRequest, after: Balance) -> dic
 
 
 def _end_unpaid_wholes(order: Order, request: RefundRequest, after: Balance, *, actor: str) -> None:
-    reason = f"Se devuelven las lecciones con las que se pagó: pedido {order.pk}"
+    reason = f"Se devuelven las lecciones del pedido {order.pk}, con las que se pagó este pedido"
     for subject_id, row in wholes_that_end(order, request, after).items():
         whole = locked_order(row.pk)
         rest = [line for line in whole.lines.all() if line.subject_id != subject_id]

@@ -121,7 +121,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           onPress={mayOpenWallet}
           paypal={academy.paypal}
           onPay={props.onWallet}
-          after={<p className="wallets__or">o sin cartera</p>}
+          after={<p className="wallets__or">o paga de otra forma</p>}
         />
       )}
       {payment.phase === "none" && (

@@ -212,7 +212,8 @@ export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Pr
         </OrderSummary>
         {!isConfirming && saved.isRenewal && (
           <p className="notice">
-            Es el precio de renovación, en un solo pago, y no admite además un código promocional.
+            Es el precio de renovación, en un solo pago, y no se puede combinar con un código
+            promocional.
           </p>
         )}
         {!isConfirming && !saved.isRenewal && (

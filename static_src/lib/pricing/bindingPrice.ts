@@ -10,7 +10,7 @@ import { type Cart, toPricedItems } from "./cart";
 import { quoteCart } from "./quote";
 
 export const NO_CODE_WITH_QUOTE =
-  "El precio de tu presupuesto no admite además un código promocional.";
+  "El precio de tu presupuesto no se puede combinar con un código promocional.";
 
 export function bindingPriceOf(
   pricing: Pricing,

@@ -30,7 +30,7 @@ from tests.browser.visitor import CARD_FRAME, Visitor
 from tests.helpers.factories import make_promo, whole
 
 PAID = "Tu matrícula ha sido procesada correctamente"
-NO_CODE = "El precio de tu presupuesto no admite además un código promocional."
+NO_CODE = "El precio de tu presupuesto no se puede combinar con un código promocional."
 
 
 @pytest.fixture
