@@ -233,7 +233,8 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
         """Nobody changes the address of a colleague who has a password.
 
-        Links for a new password go there: two persons who approve would be one.
+        Links for a new password go there. Otherwise one person could control two accounts and
+        approve their own discount.
         """
         fields = super().get_readonly_fields(request, obj)
         if obj is not None and obj.pk != _editor(request).pk and obj.has_usable_password():

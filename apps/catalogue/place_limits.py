@@ -50,19 +50,25 @@ _own_campaigns: list[OwnCampaigns] = []
 
 
 def register_place_offers(find: PlaceOffers) -> None:
-    """Add a kind of offers, once. Called in `AppConfig.ready()`."""
+    """Register a function that finds the offers at a place; repeating it has no effect.
+
+    Called in `AppConfig.ready()`.
+    """
     if find not in _place_offers:
         _place_offers.append(find)
 
 
 def register_own_campaigns(find: OwnCampaigns) -> None:
-    """Add a kind of campaigns, once. Called in `AppConfig.ready()`."""
+    """Register a function that finds a user's campaigns; repeating it has no effect.
+
+    Called in `AppConfig.ready()`.
+    """
     if find not in _own_campaigns:
         _own_campaigns.append(find)
 
 
 def own_campaigns(user: Any) -> list[OwnCampaign]:
-    """The campaigns of the user's own of the last 30 days."""
+    """Return the campaigns that the user saved in the last 30 days."""
     return [campaign for find in _own_campaigns for campaign in find(user)]
 
 
@@ -74,7 +80,7 @@ def largest_percent(campaigns: Sequence[OwnCampaign], place: Place) -> int:
 def check_moved(user: Any, before: Place, after: Place) -> None:
     """Raise OverLimit if an offer for a part of the catalogue reaches the new place only.
 
-    With the prices that the user may lower, even a small one takes off more than their limit.
+    Added to a price cut that the user may make, even a small offer could exceed their limit.
     `user` is None for the shop itself.
     """
     if user is None or user.is_superuser or before == after:

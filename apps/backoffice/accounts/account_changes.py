@@ -1,7 +1,7 @@
 """Mails that tell staff of changes of accounts that they should know of.
 
-A new password or address is told to the account's owner. An invitation is told to the others who
-may invite: with a second account of their own, one person would be the two who approve.
+A new password or address is mailed to the account's owner. An invitation is mailed to the others
+who may invite. Otherwise one person could control two accounts and approve their own discount.
 """
 
 from enum import StrEnum

@@ -44,7 +44,7 @@ def test_no_permission_belongs_to_two_switches_and_none_is_empty():
     assert all(permission_ids().values())
 
 
-def test_no_switch_shows_what_everybody_did():
+def test_no_switch_gives_the_staff_log():
     """The log has the addresses of customers, and old and new values: only Dirección reads it."""
     of_switches = set().union(*permission_ids().values())
     log = Permission.objects.filter(content_type__app_label="core", codename="view_staffaction")

@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 LARGEST_BODY = 16 * 1024
 MOST_REPORTS = 20
 BY_VISITOR = Limit("csp-reports", times=30, seconds=600)
-# These two count reports, not requests: each may be a line in the log. Only ten networks together
-# use up the reports of all.
+# These two count reports, not requests: each may be a line in the log. It takes ten networks to use
+# up the shared limit.
 OF_NETWORK = Limit("csp-reports-network", times=60, seconds=3600)
 ALL = Limit("csp-reports-all", times=600, seconds=3600)
 # Each combination is counted for an hour, and its 1st, 10th, 100th… report is logged.

@@ -15,8 +15,8 @@ from rest_framework.request import Request
 from apps.core.keyed_digest import keyed_digest, matches
 
 LIFETIME_S = 365 * 24 * 3600
-# Each device has limits of its own. An owner who signs in again and again, without the cookie, has
-# those of so many devices; further ones share a name.
+# Limits count per device name. An owner has four names, so repeated sign-ins without the cookie
+# give at most four times the limit.
 NAMES_OF_OWNER = 4
 
 

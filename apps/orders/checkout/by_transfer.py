@@ -79,9 +79,10 @@ def awaits_buyers_transfer(order: Order) -> bool:
 
 
 def pays_for_another(order: Order, checkout: Checkout) -> bool:
-    """Whether the checkout gives somebody else what the owner of the address may have paid already.
+    """Whether the checkout changes the student or gift recipient of an order by transfer.
 
-    The shop has mailed them how to transfer, and whoever typed their address has the order's token.
+    The order may already be paid: the shop has mailed its student how to transfer. Whoever typed
+    the student's address has the order's token.
     """
     if not order.events.filter(kind=EventKind.TRANSFER_CHOSEN).exists():
         return False

@@ -118,7 +118,7 @@ def credited_lines(order: Order) -> dict[int, Order]:
 
 
 def unpaid_wholes(order: Order, line_ids: Collection[int]) -> dict[int, Order]:
-    """The orders whose whole subject these lessons of `order` have paid alone, by the line's id.
+    """Return, by line id, the orders whose whole subject these lessons of `order` paid alone.
 
     No money can be given back for the subject, so it ends with the refund of the lesson.
     """

@@ -109,9 +109,9 @@ def problem_of(exchange: StaffOrder) -> str:
 
 
 def rest_cents(exchange: StaffOrder) -> int:
-    """What goes back to the buyer when the exchange is carried out. Raises RefundRefused.
+    """Return the cents paid for the line less the credit used; 0 if the buyer pays extra.
 
-    That is what the new order does not need, unless the buyer pays something for it.
+    They go back to the buyer when the exchange is carried out. Raises RefundRefused.
     """
     if exchange.exchanged_line is None or exchange.agreed:
         return 0
@@ -119,9 +119,10 @@ def rest_cents(exchange: StaffOrder) -> int:
 
 
 def waiting_rests_cents(user: Any) -> int:
-    """What goes back when the exchanges that this clerk has asked for, and that wait, are approved.
+    """Return the cents that go back if all of this clerk's waiting exchanges are approved.
 
-    It counts towards the clerk's limit of refunds, or several that are each within it are not.
+    They count towards the clerk's limit of refunds. Otherwise several exchanges, each within the
+    refund limit, could exceed it together.
     """
     waiting = StaffOrder.objects.awaiting_approval().filter(
         user=user, exchanged_at=None, agreed=0, exchanged_line__isnull=False

@@ -39,7 +39,7 @@ def follow_student(order: Order, *, email: str, actor: str) -> bool:
 def _await_approval_again(order: Order, *, actor: str) -> None:
     """What was approved for one buyer is not approved for another address.
 
-    Or the second person would approve a discount for somebody and put their own address on it.
+    Otherwise a clerk could put their own address on a discount approved for somebody else.
     """
     row: StaffOrder | None = getattr(order, "by_staff", None)
     # What arrives for an expired order is flagged, whoever has approved it.

@@ -215,9 +215,7 @@ def test_credited_lesson_is_refunded_only_after_the_whole(ana, calculus, offered
     assert paid_for_lessons(ana.pk) == {}
 
 
-def test_whole_that_cost_nothing_more_ends_with_the_refund_of_its_lessons(
-    ana, offered, shop, clerk
-):
+def test_refund_of_lessons_ends_the_subject_paid_only_with_their_credit(ana, offered, shop, clerk):
     cheap = make_subject("Barata", "50.00", lessons=2)
     lesson = buy(shop, single(*cheap.lessons.all()), total="104.50")
     free = buy(shop, whole(cheap), total="0.00")
