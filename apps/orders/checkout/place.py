@@ -191,10 +191,10 @@ def _credit_for(checkout: Checkout, order: Order | None, student: Student | None
     """
     if student is not None:
         return student.pk
-    named = Student.objects.with_email(checkout.email)
-    if order is None or named is None or named.pk != order.student_id:
+    if order is None or not order.lines.filter(credit__gt=0).exists():
         return None
-    return order.student_id if order.lines.filter(credit__gt=0).exists() else None
+    named = Student.objects.with_email(checkout.email)
+    return order.student_id if named is not None and named.pk == order.student_id else None
 
 
 def _take_over_friend_code(code: Standing) -> None:

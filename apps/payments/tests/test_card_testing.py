@@ -38,8 +38,9 @@ REFUSED = "payment_intent.payment_failed"
 
 
 @pytest.fixture(autouse=True)
-def one_hour():
-    """The first minute of this hour: every limit counts in one window."""
+def one_hour(monkeypatch):
+    """The first minute of this hour, in which all limits begin a window, as in the shop."""
+    monkeypatch.setattr(Limit, "begins_at", 0)
     start = timezone.now().replace(minute=0, second=1)
     with time_machine.travel(start, tick=False) as clock:
         yield clock
