@@ -65,7 +65,8 @@ SWITCHES = (
     ),
     Switch(
         "sells", "Hace pedidos y reenvía correos",
-        "También cambia cursos comprados, reclama lo que se debe y escribe en los correos.",
+        "También cambia cursos comprados, reclama lo que se debe y escribe en los correos. Para "
+        "elegir qué se vende hace falta «Ve el catálogo».",
         _of(permissions=("orders.add_stafforder", "orders.exchange_orderline",
                          "orders.change_debt", "orders.change_gift",
                          "orders.resend_order_mail", "core.change_mail",

@@ -52,6 +52,7 @@ def contents_of(lead: Lead, user: Any) -> dict[str, Any]:
         "turns": _conversation(lead),
         "consents": lead.consents.select_related("legal_text"),
         "more": _more(lead, user),
+        "conversions": _conversions(lead, user),
         "first_answer": in_words(lead.answered_at - lead.created_at) if lead.answered_at else "",
         "waiting": in_words(timezone.now() - lead.created_at),
     }
@@ -96,6 +97,20 @@ def _conversation(lead: Lead) -> list[ConversationEntry]:
     keys = [entry.mail_key for entry in entries if entry.kind == LeadEntry.Kind.ANSWER]
     mails = {mail.key: mail for mail in Mail.objects.filter(key__in=keys).defer("context")}
     return [ConversationEntry(entry, mails.get(entry.mail_key)) for entry in entries]
+
+
+def _conversions(lead: Lead, user: Any) -> list[Fact]:
+    """What the user may make of the lead. Who may not see subjects can't choose any."""
+    ways = (
+        ("Presupuesto", "quote", ("leads.answer_lead", "catalogue.view_subject")),
+        ("Código personal", "code", ("leads.give_lead_code",)),
+        ("Pedido", "order", ("orders.add_stafforder", "catalogue.view_subject")),
+    )
+    return [
+        Fact("", label, reverse(f"admin:leads_lead_{name}", args=[lead.pk]))
+        for label, name, permissions in ways
+        if user.has_perms(permissions)
+    ]
 
 
 def _more(lead: Lead, user: Any) -> list[Fact]:

@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -49,6 +49,14 @@ def test_teacher_lists_the_leads_of_their_degrees_and_those_assigned_to_them(
     assert listed(client) == {own, assigned}
     tabs = client.get(admin_url(Lead, "changelist")).context["tabs"]
     assert [tab.count for tab in tabs[:3]] == ["2", "1", "1"]
+
+
+def test_page_of_a_lead_offers_no_quote_to_whoever_may_not_see_subjects(client, teacher, degree):
+    page = admin_url(Lead, "change", make_lead(degree).pk)
+    assert not client.get(page).context["conversions"]
+    sees = Permission.objects.get(codename="view_subject", content_type__app_label="catalogue")
+    teacher.user_permissions.add(sees)
+    assert [fact.value for fact in client.get(page).context["conversions"]] == ["Presupuesto"]
 
 
 def test_teacher_answers_a_lead_of_their_degree(client, teacher, degree):
