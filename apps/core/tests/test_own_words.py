@@ -198,6 +198,7 @@ def test_placeholders_are_written_as_the_mails_write_them():
         ("Ingresa en ES76\u00a00075\u00a01234\u00a05678", "No escribas números"),
         ("Llama al 600 11 22-33", "No escribas números"),
         ("Llama al 612/345/678", "No escribas números"),
+        ("es12" + "a" * 900, "No escribas números"),
         ("Llama al 612\n345\n678", "No escribas números"),
         ("Tarjeta 4242 4242 4242 4242", "No escribas números"),
         ("x" * 1001, "1000 caracteres"),

@@ -100,7 +100,10 @@ def _conversation(lead: Lead) -> list[ConversationEntry]:
 
 
 def _conversions(lead: Lead, user: Any) -> list[Fact]:
-    """What the user may make of the lead. Who may not see subjects can't choose any."""
+    """Links to the forms that make a quote, a code or an order of the lead.
+
+    Quotes and orders are for users who may see subjects: the others can't choose any.
+    """
     ways = (
         ("Presupuesto", "quote", ("leads.answer_lead", "catalogue.view_subject")),
         ("Código personal", "code", ("leads.give_lead_code",)),

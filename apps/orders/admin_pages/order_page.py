@@ -85,7 +85,7 @@ def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
 
 
 def _rest_of_exchange(order: Order) -> int:
-    """What goes back to the buyer once the order is approved."""
+    """The cents that go back to the buyer once the order is approved."""
     by_staff = getattr(order, "by_staff", None)
     if by_staff is None or not by_staff.awaits_approval or not order.is_open:
         return 0

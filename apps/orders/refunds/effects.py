@@ -202,11 +202,10 @@ def _end_unpaid_wholes(order: Order, request: RefundRequest, after: Balance, *, 
     reason = f"Se devuelven las lecciones del pedido {order.pk}, con las que se pagó este pedido"
     for subject_id, row in wholes_that_end(order, request, after).items():
         whole = locked_order(row.pk)
-        rest = [line for line in whole.lines.all() if line.subject_id != subject_id]
-        withdraw_order_access(
-            whole, [line for line in whole.lines.all() if line not in rest], actor=actor
-        )
-        if rest or whole.status not in SOLD:
+        lines = list(whole.lines.all())
+        ending = [line for line in lines if line.subject_id == subject_id]
+        withdraw_order_access(whole, ending, actor=actor)
+        if len(ending) < len(lines) or whole.status not in SOLD:
             flag(whole, kind=EventKind.REFUNDED, actor=actor, reason=reason)
         else:
             change_status(
