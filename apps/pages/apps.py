@@ -9,6 +9,7 @@ class PagesConfig(AppConfig):
     verbose_name = "Páginas"
 
     def ready(self) -> None:
+        from apps.catalogue.exchange.teachers import register_teachers
         from apps.core.page_cache.triggers import shown_publicly
         from apps.pages import mails, receivers
         from apps.pages.models import (
@@ -20,9 +21,11 @@ class PagesConfig(AppConfig):
             TeamMember,
             Testimonial,
         )
+        from apps.pages.subject_teachers import TEACHER_TABLE
         from apps.pricing.signals import terms_changed
 
         mails.register()
+        register_teachers(TEACHER_TABLE)
         terms_changed.connect(receivers.check_texts)
 
         shown_publicly(

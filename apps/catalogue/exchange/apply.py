@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from apps.catalogue.exchange.columns import KEYS, LEVELS, PARENTS
-from apps.catalogue.exchange.diff import CatalogueDiff, Entry, diff_catalogue
+from apps.catalogue.exchange.diff import CatalogueDiff, Change, Entry, diff_catalogue
 from apps.catalogue.exchange.reading import Line
+from apps.catalogue.exchange.teachers import assign_teachers
 from apps.catalogue.models import Lesson
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.recorded import Recorded
-from apps.catalogue.services import change_rows, deferred_counts
+from apps.catalogue.services import change_rows, deferred_counts, price_setter
 
 BATCH = 1000
 
@@ -28,7 +29,8 @@ def import_lines(
 ) -> CatalogueDiff:
     """Add and change rows as the lines say, and return the differences. Deletes nothing.
 
-    The price history names the user of `services.prices_changed_by`. `expected` is the fingerprint
+    The price history names the user of `services.prices_changed_by`, whose permission counts where
+    teachers of subjects change. `expected` is the fingerprint
     of the previewed differences, and `is_confirmed` whether staff have confirmed their surprising
     prices. `on_progress` gets the number of rows processed since its last
     call. Raises BadFile, CatalogueHasChanged or PricesUnconfirmed, and then changes
@@ -40,14 +42,19 @@ def import_lines(
             raise CatalogueHasChanged
         if not is_confirmed and (surprising := diff.prices_to_confirm()):
             raise PricesUnconfirmed(surprising)
+        diff.check_may_assign(price_setter())
         for model in LEVELS:
             _change(model, diff.changed(model), on_progress)
             on_progress(diff.unchanged_count(model))
-        _add(diff, on_progress)
+        made = _add(diff, on_progress)
+        cells = {entry.pk or made[id(entry)].pk: cell for entry, cell in diff.changed_teachers()}
+        if cells:
+            assign_teachers(cells, diff.teacher_names)
     return diff
 
 
-def _add(diff: CatalogueDiff, on_progress: Callable[[int], object]) -> None:
+def _add(diff: CatalogueDiff, on_progress: Callable[[int], object]) -> dict[int, Recorded]:
+    """Insert the new rows. Returns them by the `id` of their entries."""
     made: dict[int, Recorded] = {}
     new = {model: diff.new(model) for model in LEVELS}
     for model in LEVELS:
@@ -62,12 +69,13 @@ def _add(diff: CatalogueDiff, on_progress: Callable[[int], object]) -> None:
         for batch in _batches(new[model]):
             model._default_manager.bulk_create([made[id(entry)] for entry in batch])
             on_progress(len(batch))
+    return made
 
 
 def _instance(entry: Entry, made: dict[int, Recorded]) -> Recorded:
     row = entry.model(
         **{KEYS[entry.model].attribute: entry.path[-1]},
-        **{column.attribute: value for column, value in entry.values.items()},
+        **{column.attribute: value for column, value in entry.values.items() if not column.linked},
     )
     if entry.parent:
         field = PARENTS[entry.model]
@@ -85,13 +93,16 @@ def _change(
     # Rows with the same changed columns are written in one batch.
     by_columns: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
     for entry in entries:
-        by_columns[tuple(change.column.attribute for change in entry.changes)].append(entry)
+        by_columns[tuple(change.column.attribute for change in _stored(entry))].append(entry)
     for attributes, group in by_columns.items():
+        if not attributes:
+            on_progress(len(group))
+            continue
         for batch in _batches(group):
             before_after: list[tuple[Recorded, dict[str, Any]]] = [
                 (
                     _changed(entry),
-                    {c.column.attribute: c.before for c in entry.changes},
+                    {c.column.attribute: c.before for c in _stored(entry)},
                 )
                 for entry in batch
             ]
@@ -99,8 +110,12 @@ def _change(
             on_progress(len(batch))
 
 
+def _stored(entry: Entry) -> list[Change]:
+    return [change for change in entry.changes if not change.column.linked]
+
+
 def _changed(entry: Entry) -> Recorded:
-    row = entry.model(**{change.column.attribute: change.after for change in entry.changes})
+    row = entry.model(**{change.column.attribute: change.after for change in _stored(entry)})
     row.pk = entry.pk
     return row
 

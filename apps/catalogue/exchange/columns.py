@@ -136,6 +136,8 @@ class Column:
     required: bool = False
     # Written to a file, and ignored when a file is read.
     read_only: bool = False
+    # What is in the column, if it is no field of the model but rows of another table (`teachers`).
+    linked: str = ""
 
     @cached_property
     def field(self) -> "Field[Any, Any]":
@@ -145,12 +147,19 @@ class Column:
 
     @cached_property
     def _labels(self) -> dict[Any, Any]:
-        return dict(self.field.flatchoices) if self.field.choices else {}
+        return dict(self.field.flatchoices) if not self.linked and self.field.choices else {}
+
+    @property
+    def about(self) -> str:
+        """What is in the column, for the template."""
+        if self.linked:
+            return self.linked
+        return f"{self.field.verbose_name}. {self.field.help_text}".removesuffix(". ")
 
     @property
     def choices(self) -> list[str]:
         """The words that a file may have in the column; empty if it is free."""
-        if isinstance(self.field, BooleanField):
+        if not self.linked and isinstance(self.field, BooleanField):
             return ["sí", "no"]
         return [str(label) for value, label in self._labels.items() if value]
 
@@ -172,7 +181,7 @@ class Column:
         """Return the value as a file has it: a choice by its label, a boolean as "sí" or "no"."""
         if self._labels:
             return self._labels.get(value, "")
-        if isinstance(self.field, FileField):
+        if not self.linked and isinstance(self.field, FileField):
             return self.field.storage.url(value) if value else ""
         if value is None:
             return ""
@@ -181,6 +190,13 @@ class Column:
         return value
 
 
+TEACHERS = Column(
+    "profesores",
+    Subject,
+    "teachers",
+    linked="Sus propios profesores, que salen en vez de los de su grado: el nombre de cada uno en "
+    "una línea, o con comas entre ellos. Tienen que estar ya en «Profesores».",
+)
 COLUMNS = (
     Column("universidad_siglas", University, "acronym", is_key=True),
     Column("universidad", University, "name", required=True),
@@ -209,6 +225,7 @@ COLUMNS = (
     Column("solo_completa", Subject, "complete_only", _yes_no),
     Column("videos", Subject, "videos_count", _whole),
     Column("matriculados_anteriores", Subject, "enrolled_offset", _whole),
+    TEACHERS,
     Column("leccion", Lesson, "title", is_key=True),
     Column("leccion_tipo", Lesson, "kind", _one_of(LessonKind)),
     Column("leccion_precio", Lesson, "price", _euros, required=True),
@@ -220,4 +237,9 @@ READ_ONLY = frozenset(column.name for column in COLUMNS if column.read_only)
 BY_NAME = {column.name: column for column in COLUMNS}
 KEYS = {column.model: column for column in COLUMNS if column.is_key}
 DATA = {model: tuple(c for c in COLUMNS if c.model is model and not c.is_key) for model in LEVELS}
+# Those of DATA that are fields of the model.
+STORED = {
+    model: tuple(column for column in columns if not column.linked)
+    for model, columns in DATA.items()
+}
 PARENTS = {Degree: "university", Subject: "degree", Lesson: "subject"}

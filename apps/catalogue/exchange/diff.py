@@ -13,13 +13,17 @@ from apps.catalogue.exchange.columns import (
     LEVELS,
     PARENTS,
     READ_ONLY,
+    STORED,
+    TEACHERS,
     BadCell,
     Column,
     clean,
 )
-from apps.catalogue.exchange.file_errors import FileErrors
+from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
 from apps.catalogue.exchange.near_names import NearNames
 from apps.catalogue.exchange.reading import Line
+from apps.catalogue.exchange.teachers import NOT_ALLOWED, TeacherNames, may_assign
+from apps.catalogue.models import Subject
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
 
@@ -43,6 +47,8 @@ class Change:
         if value is None:
             return "(nuevo)"
         text = str(self.column.show(value))
+        if self.column is TEACHERS:
+            text = ", ".join(text.splitlines())
         # Prices are shown with a decimal comma, whatever the file has.
         return text.replace(".", ",") if isinstance(value, Decimal) else text or "(vacío)"
 
@@ -86,6 +92,7 @@ class CatalogueDiff:
     entries: dict[type[Recorded], list[Entry]]
     # The columns with cells that an import ignores.
     ignored: list[Column] = field(default_factory=list)
+    teacher_names: TeacherNames = field(default_factory=TeacherNames)
 
     def new(self, model: type[Recorded]) -> list[Entry]:
         return [entry for entry in self.entries[model] if entry.pk is None]
@@ -156,6 +163,25 @@ class CatalogueDiff:
                 found.append((row, change.before, change.after))
         return found
 
+    def changed_teachers(self) -> list[tuple[Entry, str]]:
+        """Return the subjects whose teachers change, also new ones, each with its cell."""
+        found = [
+            (entry, str(entry.values[TEACHERS]))
+            for entry in self.new(Subject)
+            if TEACHERS in entry.values
+        ]
+        return found + [
+            (entry, str(change.after))
+            for entry in self.changed(Subject)
+            for change in entry.changes
+            if change.column is TEACHERS
+        ]
+
+    def check_may_assign(self, user: Any) -> None:
+        """Raise BadFile if the teachers of a subject change, and `user` may not change them."""
+        if self.changed_teachers() and not may_assign(user):
+            raise BadFile(FileError(NOT_ALLOWED, column=TEACHERS.name))
+
     def fingerprint(self) -> str:
         """Return a hash that is equal for equal differences."""
         return sha256("\n".join(self.details()).encode()).hexdigest()
@@ -166,21 +192,26 @@ def diff_catalogue(lines: Iterable[Line]) -> CatalogueDiff:
     errors = FileErrors()
     entries: dict[type[Recorded], dict[Path, Entry]] = {model: {} for model in LEVELS}
     ignored: set[str] = set()
+    names = TeacherNames()
     for line in lines:
         ignored |= READ_ONLY & line.cells.keys()
-        _read_line(line, entries, errors)
+        _read_line(line, entries, errors, names)
     diff = CatalogueDiff(
         {model: list(by_path.values()) for model, by_path in entries.items()},
         [column for column in COLUMNS if column.name in ignored],
+        names,
     )
     for model in LEVELS:
         _compare_with_rows(model, diff.entries[model])
         _check_required_cells(model, diff.entries[model], errors)
+    _compare_teachers(diff.entries[Subject], names)
     errors.check()
     return diff
 
 
-def _read_cells(line: Line, errors: FileErrors) -> tuple[dict[Column, Any], set[Column]]:
+def _read_cells(
+    line: Line, errors: FileErrors, names: TeacherNames
+) -> tuple[dict[Column, Any], set[Column]]:
     """Return the values of a line by column, and the columns whose cell could not be read."""
     values: dict[Column, Any] = {}
     unread: set[Column] = set()
@@ -188,7 +219,7 @@ def _read_cells(line: Line, errors: FileErrors) -> tuple[dict[Column, Any], set[
         text = line.cells.get(column.name)
         if text and not column.read_only:
             try:
-                values[column] = column.read(text)
+                values[column] = names.read(text) if column is TEACHERS else column.read(text)
             except BadCell as error:
                 errors.add(str(error), place=line.place, column=column.name)
                 unread.add(column)
@@ -196,10 +227,13 @@ def _read_cells(line: Line, errors: FileErrors) -> tuple[dict[Column, Any], set[
 
 
 def _read_line(
-    line: Line, entries: dict[type[Recorded], dict[Path, Entry]], errors: FileErrors
+    line: Line,
+    entries: dict[type[Recorded], dict[Path, Entry]],
+    errors: FileErrors,
+    names: TeacherNames,
 ) -> None:
     """Add the cells of a line to its entries, from the university to the lesson."""
-    values, unread = _read_cells(line, errors)
+    values, unread = _read_cells(line, errors, names)
     parent: Entry | None = None
     path: Path = ()
     for level, model in enumerate(LEVELS):
@@ -256,16 +290,30 @@ def _compare_with_rows(model: type[Recorded], entries: list[Entry]) -> None:
             continue
         entry.pk = row_found["pk"]
         for column, after in entry.values.items():
+            if column.linked:
+                continue
             before = row_found[column.attribute]
             if column.tidy(before) != after:
                 entry.changes.append(Change(column, before, after))
+
+
+def _compare_teachers(subjects: list[Entry], names: TeacherNames) -> None:
+    """Store the differing teachers of the subjects whose rows are known."""
+    known = [entry for entry in subjects if entry.pk is not None and TEACHERS in entry.values]
+    for first in range(0, len(known), PARENTS_AT_ONCE):
+        some = known[first : first + PARENTS_AT_ONCE]
+        cells = names.of_subjects(Subject.objects.filter(pk__in=[entry.pk for entry in some]))
+        for entry in some:
+            before, after = cells.get(entry.pk or 0, ""), entry.values[TEACHERS]
+            if before != after:
+                entry.changes.append(Change(TEACHERS, before, after))
 
 
 def _rows(
     model: type[Recorded], entries: list[Entry]
 ) -> Iterator[tuple[int | None, dict[str, Any]]]:
     """Yield the rows below the entries' parents, each with the id of its parent."""
-    names = ["pk", KEYS[model].attribute, *(column.attribute for column in DATA[model])]
+    names = ["pk", KEYS[model].attribute, *(column.attribute for column in STORED[model])]
     rows = model._default_manager.order_by("pk")
     if model not in PARENTS:
         for row in rows.values(*names):

@@ -37,12 +37,13 @@ class NearNames:
 
         Without such a name it is added, and "" is returned.
         """
-        found = self._near(parent, name)
+        found = self.near(parent, name)
         if not found:
             self.add(parent, name)
         return found
 
-    def _near(self, parent: object, name: str) -> str:
+    def near(self, parent: object, name: str) -> str:
+        """The name of another row of this parent that is nearly this one, or ""."""
         letters, numbers = _parts(name)
         known = self._known.get((parent, numbers), {})
         same = known.get(letters)

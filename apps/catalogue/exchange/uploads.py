@@ -47,6 +47,7 @@ def read_upload(upload_id: int) -> None:
     try:
         diff = diff_catalogue(_lines(upload, _progress_of(upload)))
         check_lowered(upload.uploaded_by, diff.changed_prices())
+        diff.check_may_assign(upload.uploaded_by)
     except BadFile as error:
         _end(upload, State.REFUSED, {"errors": error.lines})
     except OverLimit as error:

@@ -3,16 +3,17 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS
+from apps.catalogue.exchange.columns import COLUMNS, KEYS, STORED
 from apps.catalogue.exchange.file_errors import BadFile, FileError
 from apps.catalogue.exchange.reading import ESCAPED_STARTS
+from apps.catalogue.exchange.teachers import TeacherNames
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.core.staff.spreadsheets import CSV_TYPE, XLSX_TYPE, as_workbook
 
@@ -54,7 +55,7 @@ def write_template() -> bytes:
             column.name,
             column.model._meta.verbose_name,
             "sí" if column.is_key or column.required else "",
-            f"{column.field.verbose_name}. {column.field.help_text}".removesuffix(". "),
+            column.about,
             " / ".join(column.choices),
         )
         for column in columns
@@ -66,13 +67,16 @@ def write_template() -> bytes:
 def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
     """Yield a line for each lesson, and one for each parent without children, ordered by name.
 
-    Runs three queries for each university and holds one university in memory at a time.
+    Runs four queries for each university and holds one university in memory at a time.
     """
+    names = TeacherNames()
     for university, ((_, university_cells),) in _cells(University.objects.by_name(), "pk").items():
         degrees = Degree.objects.filter(university=university).by_name()
         subjects = Subject.objects.filter(degree__university=university)
         lessons = Lesson.objects.filter(subject__degree__university=university)
-        by_degree = _cells(subjects.order_by("name_sort", "pk"), "degree")
+        by_degree = _cells(
+            subjects.order_by("name_sort", "pk"), "degree", names.of_subjects(subjects)
+        )
         by_subject = _cells(lessons.order_by("position", "pk"), "subject")
         for degree, degree_cells in _cells(degrees, "university").get(university, _NOTHING):
             for subject, subject_cells in by_degree.get(degree, _NOTHING):
@@ -82,13 +86,20 @@ def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
         on_progress(sum(map(len, by_degree.values())))
 
 
-def _cells(rows: QuerySet[Any], parent: str) -> dict[int, list[tuple[int, Row]]]:
-    """Return the id and the cells of each row, grouped by the id of the parent."""
-    columns = (KEYS[rows.model], *DATA[rows.model])
+def _cells(
+    rows: QuerySet[Any], parent: str, teachers: Mapping[int, str] | None = None
+) -> dict[int, list[tuple[int, Row]]]:
+    """Return the id and the cells of each row, grouped by the id of the parent.
+
+    Those of a subject end with its teachers, by its id.
+    """
+    columns = (KEYS[rows.model], *STORED[rows.model])
     cells_by_parent: dict[int, list[tuple[int, Row]]] = {}
     attributes = [column.attribute for column in columns]
     for parent_id, pk, *values in rows.values_list(parent, "pk", *attributes):
         cells = [column.show(value) for column, value in zip(columns, values, strict=True)]
+        if teachers is not None:
+            cells.append(teachers.get(pk, ""))
         cells_by_parent.setdefault(parent_id, []).append((pk, cells))
     return cells_by_parent
 
