@@ -58,7 +58,10 @@ def leads_to_moodle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResp
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = view(request, *args, **kwargs)
         if is_on():
-            allowed: Any = csp_update({"form-action": [moodle_origin()]})
+            # A page with sources of its own gets no others (`BrowserHeadersMiddleware`).
+            allowed: Any = csp_update(
+                {"form-action": [moodle_origin()], "require-trusted-types-for": ["'script'"]}
+            )
             response = cast(HttpResponse, allowed(lambda _: response)(request))
         return response
 

@@ -342,6 +342,7 @@ def test_button_needs_djangos_token_and_no_site_may_frame_it(enrolled, settings)
     assert page["X-Frame-Options"] == "DENY"
     assert "no-store" in page["Cache-Control"]
     assert f"form-action 'self' {settings.MOODLE_URL}" in page["Content-Security-Policy"]
+    assert "require-trusted-types-for 'script'" in page["Content-Security-Policy"]
     assert not EntryCode.objects.exists()
 
 

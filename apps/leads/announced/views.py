@@ -6,9 +6,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from apps.classroom.forms import NewLinkForm
-from apps.core.errors import TooManyRequests
+from apps.core.errors import CrossSite, TooManyRequests
 from apps.core.identity import email_identity
 from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
+from apps.core.web.api import refuse_cross_site
+from apps.core.web.bad_requests import refusal
 from apps.core.web.response_headers import private_form_page, private_page
 from apps.core.web.throttle import Limit, counted_once_done, widest_network
 from apps.core.web.timing import constant_time
@@ -20,6 +22,8 @@ ASKING_A_DAY = Limit("avisame-dia", times=50, seconds=86_400)
 MAILBOXES = Limit("avisame-correo", times=3, seconds=3600)
 
 
+# Public pages carry no cookie and no token (docs/rules.md, "Cross-site protection").
+@csrf_exempt
 @private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask_page(request: HttpRequest) -> HttpResponse:
@@ -34,7 +38,13 @@ def ask_page(request: HttpRequest) -> HttpResponse:
         raise Http404
     form = NewLinkForm(request.POST if request.method == "POST" else None)
     context = {"university": university, "form": form, "noindex": True}
-    if request.method != "POST" or not form.is_valid():
+    if request.method != "POST":
+        return render(request, "leads/announced.html", context)
+    try:
+        refuse_cross_site(request)
+    except CrossSite as error:
+        return refusal(request, error)
+    if not form.is_valid():
         return render(request, "leads/announced.html", context)
     email = form.cleaned_data["email"].strip().lower()
     try:
@@ -44,11 +54,11 @@ def ask_page(request: HttpRequest) -> HttpResponse:
         of_network = (FORM_MAILS_OF_NETWORK, widest_network(request))
         with counted_once_done(of_network), constant_time():
             waiting.ask(university, email)
-    except (TooManyRequests, waiting.NoPlace) as refusal:
-        form.add_error(None, refusal.message)
-        answer = render(request, "leads/announced.html", context, status=refusal.status)
-        if isinstance(refusal, TooManyRequests):
-            answer["Retry-After"] = str(refusal.retry_after)
+    except (TooManyRequests, waiting.NoPlace) as error:
+        form.add_error(None, error.message)
+        answer = render(request, "leads/announced.html", context, status=error.status)
+        if isinstance(error, TooManyRequests):
+            answer["Retry-After"] = str(error.retry_after)
         return answer
     return render(request, "leads/announced.html", {**context, "asked": email})
 

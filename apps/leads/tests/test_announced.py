@@ -70,6 +70,16 @@ def test_only_the_button_behind_the_mailed_link_confirms(duero):
     assert row.confirmed_at is not None
 
 
+def test_page_sets_no_cookie_and_takes_no_form_of_another_site(duero):
+    page = f"/avisame?universidad={duero.pk}"
+    visitor = Client(enforce_csrf_checks=True)
+    assert not visitor.get(page).cookies
+    refused = visitor.post(page, {"email": "ana@example.com"}, HTTP_ORIGIN="https://evil.example")
+    assert refused.status_code == 403
+    assert not UniversityNotice.objects.exists()
+    assert "Mira tu email" in visitor.post(page, {"email": "ana@example.com"}).content.decode()
+
+
 def test_page_is_the_same_for_who_waits_already_who_gets_no_second_mail(duero):
     row = waiting(duero)
     Mail.objects.all().delete()
