@@ -46,7 +46,11 @@ def _is_visible(letter: str) -> bool:
 # RFC 1035, section 2.3.4.
 LONGEST_DOMAIN = 253
 _OF_TWO_DOMAINS = frozenset("ßẞς\u200c\u200d")
-_PLAIN_ADDRESS = re.compile(r"[!#-~]+@[^\[\]\"]+\.[^\[\]\"]+")
+# Django's validator, which runs later, refuses longer addresses with its own sentence.
+_LONGEST_ADDRESS = 320
+# Each is one class of letters, so that it takes no longer than the text is long.
+_PLAIN_NAME = re.compile(r"[!#-~]+")
+_PLAIN_DOMAIN = re.compile(r"[^\[\]\"@]+")
 
 
 class EmailField(serializers.EmailField):
@@ -80,9 +84,11 @@ def _as_kept(address: str) -> str:
     validator also accepts quoted names, of which one mailbox has many, addresses of hosts and
     `localhost`.
     """
+    if not address or len(address) > _LONGEST_ADDRESS:
+        return address
     local, at, domain = address.rpartition("@")
-    local.encode("ascii")
-    if address and not _PLAIN_ADDRESS.fullmatch(address):
+    is_plain = _PLAIN_NAME.fullmatch(local) and _PLAIN_DOMAIN.fullmatch(domain)
+    if not is_plain or "." not in domain.strip("."):
         raise ValueError(address)
     # A longer domain takes long to convert. Browsers and mail servers keep these letters (IDNA
     # 2008), Python's codec replaces them (IDNA 2003): the result is the domain of somebody else.

@@ -35,6 +35,9 @@ WORST = {
     "nested objects": lambda: padded("", '{"a":', ""),
     "keys": lambda: json.dumps({f"k{number}": 1 for number in range(6000)}),
     "one long text": lambda: json.dumps(dict.fromkeys(("email", "phone", "code"), "ñ" * 3000)),
+    "one long address of signs": lambda: json.dumps(
+        {"phone": CONTACT["phone"], "email": "@" * (FULL // 3) + "." * (FULL // 3) + '"'}
+    ),
     "one long number": lambda: padded('{"order_id": 1', "9", "}"),
     "wrong lessons": lambda: padded('{"items": [{"lesson_ids": ["x"', ',"x"', "]}]}"),
     "wrong lessons and prices within the limits": lambda: many(

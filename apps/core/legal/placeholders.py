@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from apps.core.legal.staff_html import clean_html
 
-PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
+PLACEHOLDER = re.compile(r"\{\{\s*+(\w*+)\s*+\}\}")
 # A placeholder, with the full stop that ends its sentence.
 _ENDING = re.compile(PLACEHOLDER.pattern + r"(\.(?=[\s<]|$))?")
 # Fields of `SiteSettings`, and values of the Django settings.
