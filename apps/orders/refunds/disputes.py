@@ -18,6 +18,7 @@ from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, DisputeStatus, EventKind
+from apps.orders.offer.lesson_credit import credited_lines
 from apps.orders.plan.schedule import cancel_plan
 from apps.orders.refunds.effects import withdraw_order_access
 from apps.orders.rewards.service import cancel_reward
@@ -109,7 +110,7 @@ def _win(order: Order, dispute: Dispute, provider: str) -> None:
         order.disputed_at = None
         order.save(update_fields=["disputed_at", "updated_at"])
         resume_access(order_id=order.pk, cause=Cause.DISPUTE)
-        for other in _paid_with_credit_of(order):
+        for other in _paid_with_money_of(order):
             resume_access(order_id=other.pk, cause=Cause.DISPUTE)
         reason += ". El acceso vuelve"
     _note(order, dispute, EventKind.DISPUTE_WON, provider, reason)
@@ -122,7 +123,7 @@ def _lose(order: Order, dispute: Dispute, provider: str) -> None:
     withdraw_order_access(order, actor=provider)
     cancel_plan(order, actor=provider)
     cancel_reward(order, "disputa perdida", actor=provider)
-    for other in _paid_with_credit_of(order):
+    for other in _paid_with_money_of(order):
         cancel_reward(other, "disputa perdida", actor=provider)
         lost = f"Se ha perdido la disputa del pedido {order.pk}, con cuyo dinero se pagó este"
         flag(other, kind=EventKind.DISPUTE_LOST, actor=provider, reason=lost)
@@ -147,27 +148,32 @@ def _pause(order: Order, dispute: Dispute, provider: str) -> None:
         order.disputed_at = dispute.opened_at
         order.save(update_fields=["disputed_at", "updated_at"])
     pause_access(order_id=order.pk, cause=Cause.DISPUTE)
-    for other in _paid_with_credit_of(order):
+    for other in _paid_with_money_of(order):
         pause_access(order_id=other.pk, cause=Cause.DISPUTE)
         reason = f"El pago del pedido {order.pk}, con cuyo dinero se pagó este, está en disputa"
         note(other, kind=EventKind.DISPUTE_OPENED, actor=provider, reason=reason)
 
 
-def _paid_with_credit_of(order: Order) -> list[Order]:
-    """The orders that lines of this one were exchanged for, and so on, with their rows locked.
+def _paid_with_money_of(order: Order) -> list[Order]:
+    """The orders that stand with the money of this one, and so on, with their rows locked.
 
-    The money of all of them may be that of a disputed payment. An order that was paid with a credit
-    never locks the order of its line again, so that the two can't wait for each other.
+    Its lines were exchanged for them, or its lessons made their whole subject cheaper. An order
+    that was paid with a credit never locks the order of its line again, so that the two can't wait
+    for each other.
     """
-    found: list[Order] = []
-    ids = {order.pk}
-    while ids := set(
-        Refund.objects.filter(payment__order__in=ids, credited_to__isnull=False).values_list(
-            "credited_to", flat=True
-        )
-    ):
-        found += [locked_order(order_id) for order_id in sorted(ids)]
-    return found
+    found: dict[int, Order] = {}
+    waiting = [order]
+    while waiting:
+        one = waiting.pop()
+        exchanged = Refund.objects.filter(payment__order=one, credited_to__isnull=False)
+        ids = {
+            *exchanged.values_list("credited_to_id", flat=True),
+            *(whole.pk for whole in credited_lines(one).values()),
+        }
+        for order_id in sorted(ids - {order.pk, *found}):
+            found[order_id] = locked_order(order_id)
+            waiting.append(found[order_id])
+    return list(found.values())
 
 
 def _name(dispute: Dispute) -> str:

@@ -14,6 +14,7 @@ from apps.orders.ledger.history import flag
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, Payment, Refund
 from apps.orders.models.statuses import EventKind, RefundStatus
+from apps.orders.offer.lesson_credit import credited_lines
 from apps.orders.refunds.effects import apply_refund_effects
 
 
@@ -47,12 +48,13 @@ def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provid
         return False
     order = locked_order(order_id)
     payment = Payment.objects.select_for_update(no_key=True).get(pk=payment_id)
-    answered, sent_back, is_changed = [], [], False
+    answered, sent_back, is_changed, is_outside = [], [], False, False
     for report in reports:
         refund = _row_of(payment, report) or _made_in_dashboard(payment, report, provider)
         if not _is_newer_state(refund, report):
             continue
         is_changed = True
+        is_outside = is_outside or refund.pk is None
         if not refund.reference:
             answered.append(refund)
         if report.status == Refund.Status.FAILED:
@@ -65,6 +67,8 @@ def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provid
     for batch in dict.fromkeys(refund.batch for refund in answered):
         apply_refund_effects(order, batch)
     _flag_if_credited(order, payment, provider)
+    if is_outside:
+        _flag_if_lessons_count(order, payment, provider)
     for refund in sent_back:
         _alert_sent_back(order, refund, provider)
     return True
@@ -83,6 +87,23 @@ def _flag_if_credited(order: Order, payment: Payment, provider: str) -> None:
     reason = f"En {provider} se ha devuelto dinero con el que se pagó otro pedido ({numbers})"
     flag(order, kind=EventKind.REFUND_EXCEEDS, actor=provider, reason=reason)
     alert_staff(order, occasion=f"refund-exceeds-{payment.pk}", reason=reason)
+
+
+def _flag_if_lessons_count(order: Order, payment: Payment, provider: str) -> None:
+    """Flag the order and mail staff if its lessons still make another order cheaper.
+
+    The shop refuses such a refund, and the provider's dashboard allows it.
+    """
+    wholes = sorted({whole.pk for whole in credited_lines(order).values()})
+    if not wholes:
+        return
+    numbers = ", ".join(map(str, wholes))
+    reason = (
+        f"En {provider} se ha devuelto dinero de unas lecciones que se descontaron en otro pedido "
+        f"({numbers})"
+    )
+    flag(order, kind=EventKind.REFUND_EXCEEDS, actor=provider, reason=reason)
+    alert_staff(order, occasion=f"refund-of-lessons-{payment.pk}", reason=reason)
 
 
 def _made_in_dashboard(payment: Payment, report: ReportedRefund, provider: str) -> Refund:

@@ -1,12 +1,15 @@
 """Students who have lessons of a subject pay the rest of its price for the whole."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
-from apps.classroom.models import Enrolment
+from apps.classroom.access import Cause
+from apps.classroom.models import Enrolment, Provisioning
 from apps.classroom.provisioning import provision
 from apps.core.dates import today
 from apps.core.models import SiteSettings
@@ -15,11 +18,13 @@ from apps.orders.gifts.details import GiftDetails, store_details
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Refund
-from apps.orders.models.statuses import EventKind
+from apps.orders.models.statuses import DisputeStatus, EventKind, RefundStatus
 from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.refunds.available import refundable_cents
+from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.effects import RefundRequest, apply_refund_effects
 from apps.orders.refunds.preview import preview
+from apps.orders.refunds.record import ReportedRefund, record_refunds
 from apps.orders.refunds.request import RefundRefused, request_refund
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.audit.run import audit
@@ -236,6 +241,38 @@ def test_refund_of_lessons_ends_the_subject_paid_only_with_their_credit(ana, off
     assert (lesson.status, free.status, free.flag) == ("refunded", "refunded", "")
     assert not Enrolment.objects.filter(lesson=None, state="open").exists()
     assert paid_for_lessons(ana.pk) == {}
+
+
+def test_dispute_of_lessons_pauses_the_subject_that_their_credit_paid(ana, offered, shop):
+    dear = make_subject("Física", "100.00", lessons=3)
+    lessons = buy(shop, single(*dear.lessons.all()), total="156.75")
+    subject = buy(shop, whole(dear), total="0.00")
+    report = ReportedDispute("dp_1", 156_75, DisputeStatus.OPEN, "Fraude", timezone.now())
+
+    def report_to_shop(status):
+        record_dispute(
+            payment_id=lessons.payments.get().pk,
+            report=replace(report, status=status),
+            provider="Stripe",
+        )
+        subject.refresh_from_db()
+        return Provisioning.objects.get(order_id=subject.pk).paused_for
+
+    assert report_to_shop(DisputeStatus.OPEN) == [Cause.DISPUTE]
+    assert report_to_shop(DisputeStatus.WON) == []
+    report = replace(report, reference="dp_2")
+    assert report_to_shop(DisputeStatus.LOST) == [Cause.DISPUTE]
+    assert f"pedido {lessons.pk}" in subject.flag
+
+
+def test_refund_of_credited_lessons_in_the_dashboard_is_flagged(ana, calculus, offered, shop):
+    lessons = buy(shop, first_lesson(calculus), total="52.25")
+    subject = buy(shop, whole(calculus), total="137.75")
+    report = ReportedRefund("re_1", 52_25, RefundStatus.SUCCEEDED, reason="Panel")
+    payment = lessons.payments.get()
+    record_refunds(payment_id=payment.pk, reports=[report], provider="Stripe")
+    lessons.refresh_from_db()
+    assert f"en otro pedido ({subject.pk})" in lessons.flag
 
 
 def test_other_lines_beside_a_credited_lesson_can_be_refunded(ana, calculus, offered, shop, clerk):
