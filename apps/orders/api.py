@@ -15,7 +15,7 @@ from apps.core.web.throttle import Limit
 from apps.orders.checkout.existing_order import open_order
 from apps.orders.checkout.recover import link_was_opened, note_link_opened, recover
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
-from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
+from apps.orders.errors import AlreadyPaid, CartChanged, OrderNotFound, Unavailable
 from apps.orders.ledger.balance import balance_of
 from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.payments import amount_paid_cents
@@ -25,6 +25,7 @@ from apps.orders.offer.bought_before import names_bought_twice
 from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.promo import uses as promo_uses
+from apps.orders.recovery_link import has_another_address
 from apps.orders.serializers import (
     CorrectEmailInput,
     CorrectEmailOutput,
@@ -145,13 +146,14 @@ class LessonCredit(PublicAPIView):
 
 
 class RecoverOrder(PublicAPIView):
-    errors = (OrderNotFound, AlreadyPaid)
+    errors = (OrderNotFound, AlreadyPaid, CartChanged)
 
     @extend_schema(
         summary="Un pedido sin pagar, por su enlace de recuperación",
         parameters=[
             OpenApiParameter("order", int, required=True, description="El número del pedido."),
             OpenApiParameter("token", str, required=True),
+            OpenApiParameter("correo", str, description="Lo que lleva un enlace enviado."),
             RecoverWishes,
         ],
         description="El enlace lleva el número del pedido y su clave. Los demás parámetros dicen "
@@ -175,6 +177,8 @@ class RecoverOrder(PublicAPIView):
         if wishes.promo_code:
             PROMO_TRIES.count(request)
         recovered = recover(order_id=int(order), token=token, wishes=wishes)
+        if has_another_address(recovered.order, request.query_params.get("correo", "")):
+            raise CartChanged
         if wishes.promo_code and recovered.now.typed_code is not None:
             PROMO_TRIES.take_back_request(request)
         note_link_opened(recovered.order)

@@ -10,6 +10,14 @@ class OrderNotFound(NotFound):
     message = "Orden no encontrada o enlace inválido"
 
 
+class CartChanged(AcademyError):
+    """The cart has another address than that to which its link was mailed."""
+
+    status = 410
+    code = "cart_changed"
+    message = "Después de enviarte este enlace se cambió el correo del carrito."
+
+
 class PriceChanged(AcademyError):
     """The client's total differs from the server's. The answer has the new total and lines."""
 

@@ -94,6 +94,7 @@ def complete_payment(request: HttpRequest) -> HttpResponse:
     props = {
         "order": request.GET.get("order", ""),
         "token": request.GET.get("token", ""),
+        "mailed_to": request.GET.get("correo", ""),
         "pricing": current_pricing(),
         "portal_url": contact.portal,
         "academy": academy_props(contact),

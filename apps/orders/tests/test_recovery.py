@@ -324,6 +324,10 @@ def test_mailed_link_does_not_open_a_cart_whose_preparer_has_put_another_address
     assert "Este carrito ha cambiado" in page.text
     assert not {lookalike, saved["token"]} & set(page.text.split('"'))
     assert 'data-island="recovery"' not in page.text
+    # Nor does a page that was served before.
+    answer = api.client.get(f"/api/orders/recover?{link.partition('?')[2]}")
+    assert (answer.status_code, answer.json()["code"]) == (410, "cart_changed")
+    assert lookalike not in answer.text
     # A mail that waited is not sent: its link would be to a cart of somebody else.
     with pytest.raises(NoLongerDue):
         render_mail(mail.template, mail.context, reveal=True)

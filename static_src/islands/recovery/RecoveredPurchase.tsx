@@ -16,7 +16,7 @@ import { BankIsConfirming, Processing, TransferToMake, Unrecorded } from "../pay
 import { OtherPayments, PaymentTypeField } from "../payment/PaymentTypeField";
 import { needsNoCard, PayPanel } from "../payment/PayPanel";
 import { PromoField } from "../payment/PromoField";
-import { takeRefusal } from "../payment/pendingPayment";
+import { recoveryUrl, takeRefusal } from "../payment/pendingPayment";
 import { INVALID_PROMO, PAYMENT_ERROR } from "../payment/refusals";
 import { ServerNotice } from "../payment/ServerNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "../payment/state";
@@ -131,7 +131,12 @@ export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Pr
           academy={academy}
           startAt={refused ? null : "email"}
           onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
-          onNext={() => dispatch({ type: "contact_accepted" })}
+          onNext={() => {
+            // A mailed link names the address of before: a reload opens the cart with the new one.
+            if (contact.email !== before.email)
+              history.replaceState(history.state, "", recoveryUrl({ orderId: saved.id, token }));
+            dispatch({ type: "contact_accepted" });
+          }}
           onCancel={() => {
             if (contact !== before) dispatch({ type: "contact_edited", contact: before });
             dispatch({ type: "contact_accepted" });

@@ -4,11 +4,16 @@ import type { Academy } from "../../schemas/academy";
 import type { Pricing } from "../../schemas/pricing";
 import type { RecoveredOrder } from "../../schemas/recovery";
 import { LinkFailed } from "../payment/LinkFailed";
-import { recoveryUrl } from "../payment/pendingPayment";
 import { AlreadyPaid, NothingLeft, RecoveredPurchase } from "./RecoveredPurchase";
 import { type Link, loadOrder } from "./recoveredOrder";
 
-type Props = Link & { pricing: Pricing; portalUrl: string; academy: Academy };
+/** `mailedTo` is a digest of the address to which the link was mailed, or empty. */
+type Props = Link & {
+  mailedTo: string;
+  pricing: Pricing;
+  portalUrl: string;
+  academy: Academy;
+};
 
 type State =
   | { kind: "loading" }
@@ -17,7 +22,7 @@ type State =
   | { kind: "failed"; text: string; detail: string };
 
 /** The page of a recovery link: loads an unpaid order and offers to pay it. */
-export function Recovery({ order, token, pricing, portalUrl, academy }: Props) {
+export function Recovery({ order, token, mailedTo, pricing, portalUrl, academy }: Props) {
   const [attempt, setAttempt] = useState(0);
   const [state, setState] = useState<State>({ kind: "loading" });
 
@@ -25,22 +30,21 @@ export function Recovery({ order, token, pricing, portalUrl, academy }: Props) {
   useEffect(() => {
     setState({ kind: "loading" });
     const controller = new AbortController();
-    loadOrder({ order, token }, controller.signal).then(
-      (loaded) => {
-        // The mailed link names an address, which the buyer may change here: a reload opens it too.
-        history.replaceState(history.state, "", recoveryUrl({ orderId: loaded.id, token }));
-        setState({ kind: "loaded", order: loaded });
-      },
+    const query = mailedTo && `${new URLSearchParams({ correo: mailedTo })}`;
+    loadOrder({ order, token }, controller.signal, query).then(
+      (loaded) => setState({ kind: "loaded", order: loaded }),
       (error: Error) => {
         if (controller.signal.aborted) return;
         const { code = "", message = "" } = error.cause instanceof ApiError ? error.cause : {};
         if (code === "already_paid") return setState({ kind: "paid" });
+        // Changed since the page was served, which now says so.
+        if (code === "cart_changed") return window.location.reload();
         const detail = code === "network" ? message : "";
         setState({ kind: "failed", text: error.message, detail });
       },
     );
     return () => controller.abort();
-  }, [order, token, attempt]);
+  }, [order, token, mailedTo, attempt]);
 
   if (state.kind === "loading") {
     return (
