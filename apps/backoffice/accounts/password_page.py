@@ -3,6 +3,7 @@
 One asks for it again (`core.fresh_password`), the other one changes it.
 """
 
+from http import HTTPStatus
 from typing import Any, cast
 
 from django import forms
@@ -19,7 +20,7 @@ from apps.backoffice.accounts.account_changes import Change, mail_change
 from apps.backoffice.accounts.sign_in import check_own_password
 from apps.core.password_length import STAFF_MINIMUM
 from apps.core.staff.admin_log import log_rows
-from apps.core.staff.fresh_password import note_password
+from apps.core.staff.fresh_password import PASSWORD, SENT_ON, carried_fields, note_password
 
 NEW_PASSWORD = (
     f"Al menos {STAFF_MINIMUM} caracteres. No valen una contraseña corriente, solo cifras, ni algo "
@@ -85,13 +86,29 @@ class ChangePassword(PasswordChangeView):
 
 @sensitive_post_parameters("password")
 def confirm_password(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Ask for the password and go on to `next`, a page of this site."""
+    """Ask for the password and go on to `next`, a page of this site.
+
+    A form that was submitted there too late arrives here without a password. Its fields are carried
+    in the page, and the browser sends them on to `next`: status 307 keeps method and fields.
+    """
     target = next_page(request)
-    form = PasswordForm(request, request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    is_answer = request.method == "POST" and PASSWORD in request.POST
+    form = PasswordForm(request, request.POST if is_answer else None)
+    has_form = request.method == "POST" and (not is_answer or SENT_ON in request.POST)
+    if is_answer and form.is_valid():
         note_password(request)
-        return HttpResponseRedirect(target)
-    context = {**context, "title": "Escribe tu contraseña", "form": form, "next": target}
+        answer = HttpResponseRedirect(target)
+        if has_form:
+            answer.status_code = HTTPStatus.TEMPORARY_REDIRECT
+        return answer
+    context = {
+        **context,
+        "title": "Escribe tu contraseña",
+        "form": form,
+        "next": target,
+        "has_form": has_form,
+        "carried": carried_fields(request) if has_form else [],
+    }
     return TemplateResponse(request, "backoffice/confirm_password.html", context)
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.test import Client
@@ -201,6 +201,38 @@ def test_refunds_and_exports_need_the_password_again_after_15_minutes():
         assert back["Location"] == admin_url(ReferralReward, "changelist")
         for method, url, data in exports_and_refunds(order):
             assert getattr(client, method)(url, data).status_code == 200, url
+
+
+@pytest.mark.usefixtures("carla")
+def test_form_that_is_sent_too_late_goes_on_after_the_password():
+    url = reverse("admin:auth_group_add")
+    chosen = Permission.objects.filter(codename__in=("view_order", "view_student"))
+    typed = {"name": "Recepción", "permissions": [row.pk for row in chosen]}
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client, _ = sign_in()
+        clock.shift(FRESH + timedelta(seconds=1))
+        late = client.post(url, typed)
+        assert (late.status_code, isinstance(late, PasswordConfirmation)) == (307, True)
+        # The browser sends it to the page of the password, which carries it.
+        page = client.post(late["Location"], typed)
+        assert "no se pierde" in page.text
+        carried = {**typed, "sent_on": "1", "next": url}
+        wrong = client.post("/admin/clave", {**carried, "password": "equivocada"})
+        last = typed["permissions"][-1]
+        for part in ('name="name" value="Recepción"', f'name="permissions" value="{last}"'):
+            assert part in page.text
+            assert part in wrong.text
+        assert "equivocada" not in wrong.text
+        sent = {**carried, "password": PASSWORD}
+        answer = client.post("/admin/clave", sent)
+        assert (answer.status_code, answer["Location"]) == (307, url)
+        done = client.post(url, sent)
+        assert done.status_code == 302, done.context["adminform"].form.errors
+        assert Group.objects.filter(name="Recepción").exists()
+
+        # A password in a form is never written into a page.
+        clock.shift(FRESH + timedelta(seconds=1))
+        assert client.post(url, {**typed, "new_password1": "secreta"}).status_code == 302
 
 
 @pytest.mark.usefixtures("carla")

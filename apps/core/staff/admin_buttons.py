@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from apps.core.errors import AcademyError, Conflict
 from apps.core.staff.admin_log import log_action
-from apps.core.staff.fresh_password import REPEAT, PasswordConfirmation, password_is_fresh
+from apps.core.staff.fresh_password import ask_password, password_is_fresh, without_password
 
 
 class Repeated(Conflict):
@@ -56,8 +56,8 @@ def button_view(
         row = get_object_or_404(model, pk=next(iter(number.values())))
         page = reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_change", args=[row.pk])
         if asks_password and not password_is_fresh(request):
-            messages.info(request, REPEAT)
-            return PasswordConfirmation(request, back=page)
+            return ask_password(request, back=page)
+        without_password(request)
         try:
             sentence = work(request, row)
         except Repeated as repeated:

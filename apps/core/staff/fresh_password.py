@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial, wraps
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -47,11 +48,50 @@ class RepeatedAct(StrEnum):
 REPEAT = "Escribe tu contraseña y vuelve a hacer lo que ibas a hacer."
 
 
+# The name of the field with the password on the page that asks for it, that of the address which
+# the page returns to, and of the mark of a form that the page sends on.
+PASSWORD, NEXT, SENT_ON = "password", "next", "sent_on"
+
+
 class PasswordConfirmation(HttpResponseRedirect):
-    """A redirect to the URL of the password page, with the URL to return to."""
+    """A redirect to the URL of the password page, with the URL to return to.
+
+    A submitted form goes along: the browser sends it to that page (status 307), which carries it in
+    hidden fields and sends it on after the password. Nothing is stored. With `back`, or if the form
+    cannot be carried, it is lost.
+    """
 
     def __init__(self, request: HttpRequest, back: str = "") -> None:
         super().__init__(_password_page(back or request.get_full_path()))
+        if not back and can_be_carried(request):
+            self.status_code = HTTPStatus.TEMPORARY_REDIRECT
+
+
+def can_be_carried(request: HttpRequest) -> bool:
+    """Whether a submitted form can be sent on by the password page: no files, and no secrets."""
+    secret = any(PASSWORD in name or name in (NEXT, SENT_ON) for name in request.POST)
+    return request.method == "POST" and not request.FILES and not secret
+
+
+def carried_fields(request: HttpRequest) -> list[tuple[str, str]]:
+    """The fields of a form that the password page sends on, one for each value."""
+    own = {PASSWORD, NEXT, SENT_ON, "csrfmiddlewaretoken"}
+    return [
+        (name, value)
+        for name, values in request.POST.lists()
+        if name not in own
+        for value in values
+    ]
+
+
+def without_password(request: HttpRequest) -> None:
+    """Take what the password page has added out of a form that it has sent on."""
+    if SENT_ON in request.POST:
+        fields = request.POST.copy()
+        for name in (PASSWORD, NEXT, SENT_ON):
+            fields.pop(name, None)
+        fields._mutable = False
+        request.POST = fields  # type: ignore[assignment]
 
 
 def _password_page(back: str) -> str:
@@ -89,20 +129,28 @@ def fresh_password_required(
 ) -> Callable[..., Any]:
     """Let a view run only after a fresh password. For methods: `method_decorator` of this.
 
-    A submitted form is not kept: a message asks the user to submit it again. To make that rare, a
+    A form that is submitted too late is sent on by the password page (`PasswordConfirmation`). For
+    one that cannot be carried, a message asks the user to submit it again. To make that rare, a
     page is opened only with a password of the last 10 minutes.
     """
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse | None:
         if password_is_fresh(request, act) and not _expires_while_typing(request, act):
+            without_password(request)
             answer: HttpResponse | None = view(request, *args, **kwargs)
             return answer
-        if request.method == "POST":
-            messages.info(request, REPEAT)
-        return PasswordConfirmation(request)
+        return ask_password(request)
 
     return checked
+
+
+def ask_password(request: HttpRequest, back: str = "") -> HttpResponse:
+    """The answer to a request without a fresh password. `back` is where a lost form returns to."""
+    if request.method != "POST" or can_be_carried(request):
+        return PasswordConfirmation(request)
+    messages.info(request, REPEAT)
+    return PasswordConfirmation(request, back=back)
 
 
 def fresh_password_to_open(view: Callable[..., Any]) -> Callable[..., Any]:
