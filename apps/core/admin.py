@@ -157,6 +157,11 @@ class LegalTextAdmin(AcademyModelAdmin):
         super().save_model(request, obj, form, change)
 
 
+COMPOSED_ANEW = "Se compone al abrirlo, con los datos y los textos personalizados de hoy."
+COMPOSED_WITH_ITS_WORDS = (
+    "Se compone al abrirlo: los textos personalizados son los que tenía al salir, y los datos, los "
+    "de hoy."
+)
 StuckFilter = choice_filter(
     "entrega",
     "entrega",
@@ -278,8 +283,9 @@ class MailAdmin(ReadOnlyAdmin):
         # The frame keeps the mail's styles out of the admin page.
         return format_html(
             '<iframe class="mail-preview" title="Mensaje" sandbox="allow-popups" src="{}">'
-            "</iframe>",
+            '</iframe><p class="help">{}</p>',
             reverse("admin:core_mail_html", args=[mail.pk]),
+            COMPOSED_ANEW if mail.sent_words is None else COMPOSED_WITH_ITS_WORDS,
         )
 
     @admin.display(description="en texto")

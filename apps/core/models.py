@@ -282,6 +282,9 @@ class Mail(RetriedWork):
     )
     created_at = models.DateTimeField("creado", auto_now_add=True)
     sent_at = models.DateTimeField("enviado", null=True, blank=True)
+    # The academy's own words that it was sent with. None in one that was sent before there was this
+    # column, or that is not sent yet: it is shown with today's.
+    sent_words = models.JSONField(null=True, editable=False)
     # Delayed because the mail server was unreachable, not because of this mail.
     waits_for_server = models.BooleanField("espera al servidor", default=False)
 

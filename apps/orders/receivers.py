@@ -19,7 +19,7 @@ def lock_orders(sender: Any, student_id: int, **kwargs: Any) -> None:
 
 
 @receiver(email_changed)
-def move_orders(sender: Any, student: Student, before: str, **kwargs: Any) -> None:
+def move_orders(sender: Any, student: Student, before: str, actor: str, **kwargs: Any) -> None:
     """Give the student's orders the new address, so that later mails about them arrive.
 
     Carts that anybody may have prepared expire instead.
@@ -28,7 +28,7 @@ def move_orders(sender: Any, student: Student, before: str, **kwargs: Any) -> No
         student=student, email__iexact=before
     )
     for order in orders.order_by("pk"):
-        if not follow_student(order, email=student.email, actor="equipo"):
+        if not follow_student(order, email=student.email, actor=actor):
             continue
         reason = f"Correo cambiado: de {before} a {student.email}"
-        note(order, kind=EventKind.EMAIL_CHANGED, actor="equipo", reason=reason)
+        note(order, kind=EventKind.EMAIL_CHANGED, actor=actor, reason=reason)

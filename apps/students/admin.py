@@ -133,7 +133,7 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
         super().save_model(request, obj, form, change)
         before = str(form.initial.get("email", ""))
         if change and before and obj.email != before:
-            announce_new_email(obj, before=before)
+            announce_new_email(obj, before=before, actor=request.user.get_username())
 
     @admin.action(description="Borrar los datos personales…", permissions=["erase"])
     @method_decorator(fresh_password_required)

@@ -104,13 +104,13 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
 
 
 @transaction.atomic
-def announce_new_email(student: Student, *, before: str) -> None:
+def announce_new_email(student: Student, *, before: str, actor: str = "equipo") -> None:
     """Do what follows when staff have changed a student's address.
 
     The new address counts as unconfirmed. Both addresses get a mail, sign-ins end, the classroom
     moves the account and ends its password, and the student's orders get the new address. Links
     that were mailed to the old address are of no use: each of them has a digest of the address.
-    Those that sign in stay used if the address is changed back.
+    Those that sign in stay used if the address is changed back. `actor` is named in the history.
     """
     student.email_confirmed_at = None
     student.save(update_fields=["email_confirmed_at"])
@@ -125,7 +125,7 @@ def announce_new_email(student: Student, *, before: str) -> None:
             context={"student_id": student.pk, "is_old": is_old},
             origin=Origin.STAFF,
         )
-    email_changed.send(Student, student=student, before=before)
+    email_changed.send(Student, student=student, before=before, actor=actor)
     move_waiting_mails(students=[student.pk], before=before, after=student.email)
 
 
@@ -134,8 +134,8 @@ class EmailTaken(Invalid):
 
 
 @transaction.atomic
-def change_email(*, student_id: int, email: str) -> bool:
-    """Change a student's address. False if it is the student's already.
+def change_email(*, student_id: int, email: str, actor: str = "equipo") -> bool:
+    """Change a student's address, as `actor` of staff. False if it is the student's already.
 
     Raises EmailTaken, and Invalid for an erased student.
     """
@@ -159,7 +159,7 @@ def change_email(*, student_id: int, email: str) -> bool:
     except IntegrityError:
         # A checkout has just created a student with it.
         raise EmailTaken("Acaba de crearse otro alumno con ese correo.") from None
-    announce_new_email(student, before=before)
+    announce_new_email(student, before=before, actor=actor)
     return True
 
 

@@ -8,18 +8,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from apps.core.mail import registry
+from apps.core.mail.own_words import Words
 from apps.core.mail.samples import mail_preview
 
 
 def hold_samples_to_builders() -> None:
     render_values = registry.render_values
 
-    def render_and_compare(template: str, values: dict[str, Any]) -> registry.RenderedMail:
+    def render_and_compare(
+        template: str, values: dict[str, Any], words: Words | None = None
+    ) -> registry.RenderedMail:
         if preview := mail_preview(template):
             for name, sample in preview.samples().items():
                 problems = list(differences(sample, values, template))
                 assert not problems, f"sample {name!r}: {'; '.join(problems)}"
-        return render_values(template, values)
+        return render_values(template, values, words)
 
     registry.render_values = render_and_compare
 

@@ -16,7 +16,7 @@ from apps.classroom.accounts import set_password
 from apps.classroom.models import AccessChange, Account
 from apps.classroom.sync import sync_classroom
 from apps.core.mail import outbox
-from apps.core.mail.outbox import queue_mail
+from apps.core.mail.outbox import ADDRESS_CORRECTED, queue_mail
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.leads.models import LeadEntry
@@ -93,8 +93,17 @@ def test_waiting_mails_about_the_student_follow_the_new_address(carla, ana, work
         for template, ids in waiting.items():
             queue_mail(key=template, template=template, to="ana@example.com", context=ids)
 
+    error = "SMTPRecipientsRefused: 550 5.1.1 No such user"
+    failed = Mail.objects.get(template="order_confirmation")
+    Mail.objects.filter(pk=failed.pk).update(status="failed", last_error=error)
+
     change(carla, ana, email="ana.gil@example.com")
 
+    page = carla.get(admin_url(Mail, "change", failed.pk)).text
+    assert "La dirección no existe" not in page
+    assert ADDRESS_CORRECTED in page
+    event = order.events.get(kind="email_changed")
+    assert event.actor == "carla"
     mails = Mail.objects.filter(template__in=waiting)
     moved = mails.exclude(to="ana@example.com").values_list("template", "to")
     assert list(moved) == [("order_confirmation", "ana.gil@example.com")]

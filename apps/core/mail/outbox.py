@@ -26,6 +26,7 @@ from apps.core.mail.delivery import (
     is_permanent_refusal,
     open_connection,
 )
+from apps.core.mail.own_words import own_words
 from apps.core.mail.recipient_limits import Origin, may_be_sent
 from apps.core.mail.registry import (
     NoLongerDue,
@@ -34,7 +35,7 @@ from apps.core.mail.registry import (
     render_mail,
     student_of,
 )
-from apps.core.models import Mail
+from apps.core.models import Mail, SiteSettings
 from apps.core.monitoring.purchase_log import log_step
 from apps.core.render_memory import remembering
 
@@ -138,7 +139,10 @@ def _attempt(mail: Mail) -> bool:
     try:
         # The site's settings are read once for a mail, not once for each of its parts.
         with remembering({}):
-            rendered = render_mail(mail.template, mail.context, reveal=True, to=mail.to)
+            words = own_words(SiteSettings.current(), mail.template)
+            rendered = render_mail(
+                mail.template, mail.context, reveal=True, to=mail.to, words=words
+            )
             message = compose(
                 rendered, to=mail.to, message_id=mail.message_id, written_at=mail.created_at
             )
@@ -158,7 +162,13 @@ def _attempt(mail: Mail) -> bool:
         sent: Any = getattr(message, "anymail_status", None)
         named = sent is not None and sent.message_id is not None
         provider_id = str(sent.message_id)[:200] if named else ""
-        _finish(mail, Mail.Status.SENT, sent_at=timezone.now(), provider_id=provider_id)
+        _finish(
+            mail,
+            Mail.Status.SENT,
+            sent_at=timezone.now(),
+            provider_id=provider_id,
+            sent_words=dict(words),
+        )
         if order_id := mail.context.get("order_id"):
             log_step(order_id, "mail_sent", mail.template)
     return reached
@@ -204,17 +214,27 @@ def _enqueue_at(due_at: datetime, mail_id: int) -> None:
     deliver_mail.using(run_after=due_at).enqueue(mail_id=mail_id)
 
 
+# The problem of a failed mail whose address was corrected since: what the server said of the former
+# address says nothing of this one.
+ADDRESS_CORRECTED = (
+    "La dirección se ha corregido después del fallo: envíalo ahora e irá a la nueva."
+)
+
+
 def move_waiting_mails(*, students: Collection[int], before: str, after: str) -> None:
     """Send the students' mails that wait for their former address to the new one.
 
     A mail is rendered when it is sent. At the former address, which may be a stranger's, it would
-    show links and facts of the account as it is now. Call it in the transaction of the change.
+    show links and facts of the account as it is now. A mail that has failed stays failed
+    until staff send it again. Call it in the transaction of the change.
     """
     unsent = (Mail.Status.QUEUED, Mail.Status.FAILED, Mail.Status.WITHHELD)
     waiting = Mail.objects.filter(status__in=unsent)
     for mail in waiting.filter(to__iexact=before):
         if student_of(mail.template, mail.context) in students:
             waiting.filter(pk=mail.pk).update(to=after)
+            failed = waiting.filter(pk=mail.pk, status=Mail.Status.FAILED)
+            failed.update(last_error=ADDRESS_CORRECTED)
 
 
 def delete_mails_to(email: str) -> int:

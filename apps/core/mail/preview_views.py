@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_POST
 
@@ -110,6 +111,7 @@ def _mail(site: AdminSite) -> Any:
             **site.each_context(request),
             **_navigation(request.GET, preview, variant),
             **_sample_context(render_sample(template, variant)),
+            "title": capfirst(preview.title),
             "may_write": request.user.has_perm("core.change_mail_words"),
             "has_own_words": template in SiteSettings.current().mail_words,
         }
@@ -136,7 +138,7 @@ def _navigation(query: QueryDict, preview: MailPreview, variant: str) -> dict[st
 
 
 def _sample_context(mail: RenderedMail) -> dict[str, Any]:
-    """Subject, headers and text of the mail as it would be sent."""
+    """Headers and text of the mail as it would be sent."""
     message = compose(
         mail, to="ana.ejemplo@example.com", message_id="<ejemplo>", written_at=timezone.now()
     )
@@ -147,7 +149,7 @@ def _sample_context(mail: RenderedMail) -> dict[str, Any]:
         for name in SHOWN_HEADERS
         if encoded[name]
     ]
-    return {"title": mail.subject, "headers": headers, "text": message.body}
+    return {"headers": headers, "text": message.body}
 
 
 def keep_draft(request: HttpRequest, template: str, words: Words) -> None:

@@ -199,13 +199,19 @@ def registered_mails() -> list[str]:
 
 
 def render_mail(
-    template: str, context: dict[str, Any], *, reveal: bool, to: str = ""
+    template: str,
+    context: dict[str, Any],
+    *,
+    reveal: bool,
+    to: str = "",
+    words: Words | None = None,
 ) -> RenderedMail:
     """Render a registered mail from the ids in `context`.
 
     Without `reveal` its secret links are replaced by a note. Raises what the builder raises, for
     example DoesNotExist for a deleted order. `to` is the address that the mail is sent to: texts
-    that visitors typed are left out unless it may get them. With `reveal` it raises NoLongerDue if
+    that visitors typed are left out unless it may get them. `words` are the academy's own; without
+    them, the stored ones are used. With `reveal` it raises NoLongerDue if
     the account that the mail opens belongs to another address by now.
     """
     values = _templates[template].build(context)
@@ -215,16 +221,19 @@ def render_mail(
     values = _without_typed_text(values, _left_out(template, context, to))
     if not reveal:
         values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}
-    return render_values(template, values)
+    return render_values(template, values, words)
 
 
 def render_for_staff(mail: Mail) -> RenderedMail:
     """Render a mail as staff may read it: without its secret links.
 
-    Raises CannotShow if it cannot be built any more: its text is not stored.
+    A sent one has the academy's own words of its day, and the data of today: its text is not
+    stored. Raises CannotShow if it cannot be built any more.
     """
     try:
-        return render_mail(mail.template, mail.context, reveal=False, to=mail.to)
+        return render_mail(
+            mail.template, mail.context, reveal=False, to=mail.to, words=mail.sent_words
+        )
     except ObjectDoesNotExist:
         raise CannotShow("Los datos de este correo ya no existen.") from None
     except NoLongerDue:
@@ -238,7 +247,8 @@ def render_values(
 ) -> RenderedMail:
     """Render a registered mail from the variables that its builder returns.
 
-    `words` are a draft of the academy's own; without them, the stored ones are used.
+    `words` are a draft of the academy's own, or those of a sent mail; without them, the stored ones
+    are used.
     """
     contact = SiteSettings.current()
     values = {

@@ -123,5 +123,6 @@ def _draft(request: HttpRequest, preview: MailPreview, words: Words) -> dict[str
 def _stored(request: HttpRequest, preview: MailPreview, words: Mapping[str, str]) -> HttpResponse:
     texts = ", ".join(f"«{text}»" for text in words.values()) or "el original"
     log_action(request, SiteSettings.current(), f"Correo «{preview.title}»: {texts}")
-    messages.success(request, "Guardado: vale para los correos que salgan desde ahora.")
+    done = "Guardado" if words else "Ha vuelto el texto original"
+    messages.success(request, f"{done}: vale para los correos que salgan desde ahora.")
     return redirect("admin:core_mail_sample", preview.template)

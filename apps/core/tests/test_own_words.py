@@ -6,8 +6,10 @@ from decimal import Decimal
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.urls import reverse
 
+from apps.core.mail.outbox import queue_mail
 from apps.core.mail.own_words import (
     LABELS,
     OwnWordsForm,
@@ -17,10 +19,11 @@ from apps.core.mail.own_words import (
     store_own_words,
     version_of,
 )
-from apps.core.mail.registry import registered_mails, texts_of
+from apps.core.mail.registry import registered_mails, render_for_staff, texts_of
 from apps.core.mail.samples import STAFF, mail_preview, render_sample
-from apps.core.models import SiteSettings
+from apps.core.models import Mail, SiteSettings
 from tests.helpers.admin import confirm_password, forget_password, make_staff
+from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
 MAIL = "order_confirmation"
@@ -74,6 +77,25 @@ def test_own_words_are_in_the_mail_and_the_original_comes_back(client, carla):
     client.post(address(), {"subject": "x", "paragraph": "x", "original": "x"})
     assert sample_of() == before
     assert SiteSettings.objects.get().mail_words == {}
+    assert "Ha vuelto el texto original" in client.get(address()).text
+
+
+def test_sent_mail_is_shown_with_the_words_that_it_was_sent_with(work):
+    order = make_one_of_everything()
+    with transaction.atomic():
+        ids = {"order_id": order.pk}
+        mail = queue_mail(key="sent", template=MAIL, to=order.email, context=ids)
+    store(MAIL, intro="Lo de ayer.")
+    work()
+    store(MAIL, intro="Lo de hoy.")
+
+    mail.refresh_from_db()
+    assert (mail.status, mail.sent_words) == ("sent", {"intro": "Lo de ayer."})
+    assert "Lo de ayer." in render_for_staff(mail).text
+    # As one that was sent before its words were kept.
+    Mail.objects.filter(pk=mail.pk).update(sent_words=None)
+    mail.refresh_from_db()
+    assert "Lo de hoy." in render_for_staff(mail).text
 
 
 def test_form_has_the_text_of_today_and_stores_what_differs(client, carla):

@@ -5,11 +5,12 @@ Entries come from the order's history, notes, mails and classroom access. Text i
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.text import capfirst
+from django.utils.timezone import localtime
 
 from apps.classroom.models import AccessChange, Provisioning
 from apps.core.mail.failure_words import failure_in_words
@@ -35,6 +36,8 @@ BAD = {
     EventKind.REFUND_SENT_BACK,
 }
 GOOD = {EventKind.PAID, EventKind.INSTALMENTS_PAID, EventKind.DISPUTE_WON}
+# A mail that was sent so long after it was queued has an entry for each.
+SENT_LATE = timedelta(hours=1)
 # The most mails that are shown. An order has a dozen.
 MOST_MAILS = 200
 
@@ -57,7 +60,7 @@ def timeline(order: Order) -> list[Entry]:
     entries = [
         *map(_event, order.events.all()),
         *map(_note, order.notes.all()),
-        *map(_mail, mails_of(order)),
+        *(entry for mail in mails_of(order) for entry in _mail(mail)),
         *_access(order),
     ]
     return sorted(entries, key=lambda entry: entry.at)
@@ -96,18 +99,22 @@ def mails_of(order: Order) -> QuerySet[Mail]:
     return about.order_by("-created_at")[:MOST_MAILS]
 
 
-def _mail(mail: Mail) -> Entry:
+def _mail(mail: Mail) -> Iterator[Entry]:
+    """A mail when it was queued, and once more when it was sent if that was much later."""
+    title = f"Correo: {mail_title(mail.template)}"
     state = mail.get_status_display().lower()
-    detail = f"{mail.to}: {state}"
     if mail.last_error and mail.status in (Mail.Status.FAILED, Mail.Status.QUEUED):
-        detail += f". {failure_in_words(mail.last_error)}"
-    return Entry(
-        at=mail.created_at,
-        title=f"Correo: {mail_title(mail.template)}",
-        detail=detail,
-        tone="bad" if mail.status == Mail.Status.FAILED else "mail",
-        mail_id=mail.pk,
-    )
+        state += f". {failure_in_words(mail.last_error)}"
+    tone = "bad" if mail.status == Mail.Status.FAILED else "mail"
+    is_late = mail.sent_at is not None and mail.sent_at - mail.created_at > SENT_LATE
+    if is_late and mail.sent_at is not None:
+        queued, sent = (f"{localtime(at):%d/%m/%Y %H:%M}" for at in (mail.created_at, mail.sent_at))
+        # The address may have been corrected in between, so the first entry names none.
+        yield Entry(mail.created_at, title, f"no salió hasta el {sent}", tone=tone)
+        detail = f"{mail.to}: {state}. Esperaba desde el {queued}"
+        yield Entry(mail.sent_at, title, detail, tone=tone, mail_id=mail.pk)
+        return
+    yield Entry(mail.created_at, title, f"{mail.to}: {state}", tone=tone, mail_id=mail.pk)
 
 
 def _access(order: Order) -> Iterator[Entry]:
@@ -121,10 +128,12 @@ def _access(order: Order) -> Iterator[Entry]:
         )
     for change in AccessChange.objects.filter(order_id=order.pk):
         what = f"{change.reason} ({change.note})" if change.note else change.reason
+        # What is done needs no word: it is in the classroom.
+        is_done = change.status == AccessChange.Status.DONE
+        state = "" if is_done else f": {change.get_status_display().lower()}"
         yield Entry(
             at=change.created_at,
             title="Cambio de acceso",
-            detail=f"{what}: {change.get_status_display().lower()}. "
-            f"{change.last_error}".removesuffix(". "),
+            detail=f"{what}{state}. {change.last_error}".removesuffix(". "),
             tone="bad" if change.status == AccessChange.Status.FAILED else "",
         )

@@ -92,7 +92,7 @@ def sent_again(order: Order, what: str, *, actor: str, is_new: bool, to: str = "
 def change_address(order_id: int, *, email: str, actor: str) -> str:
     """Change the address of the order and of its student, which moves the classroom account."""
     student_id = Order.objects.values_list("student", flat=True).get(pk=order_id)
-    changed = change_email(student_id=student_id, email=email)
+    changed = change_email(student_id=student_id, email=email, actor=actor)
     order = locked_order(order_id)
     before, new = order.email, order.student.email
     if before.lower() != new and follow_student(order, email=new, actor=actor):
