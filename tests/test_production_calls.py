@@ -1,7 +1,7 @@
 """Every task, job, command and event handler, called as production calls it.
 
 That is: by a worker, the clock, `manage.py` or the webhook, without the transaction of a test. A
-new task or command must be added to the tables here; jobs and handlers are found.
+new one must be added to the tables here.
 """
 
 from datetime import timedelta

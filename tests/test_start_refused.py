@@ -41,13 +41,6 @@ GOOD = {
 }
 PK = "STRIPE_PUBLISHABLE_KEY debe empezar por pk_: se entrega a los visitantes."
 SITE = "SITE_URL debe ser una dirección como https://midominio.es, sin nada detrás."
-IN_MOODLE = {
-    "CLASSROOM": "moodle",
-    "MOODLE_URL": "https://aula.test",
-    "MOODLE_TOKEN": "x",
-    "PORTAL_URL": "https://aula.test/my/",
-    "PORTAL_PROFILE_URL": "https://aula.test/user/profile.php",
-}
 PORTAL = "PORTAL_URL debe ser una dirección como https://aula.midominio.es, o /aula en este sitio."
 TEST = {
     "STRIPE_SECRET_KEY": "sk_test_1",
@@ -158,11 +151,7 @@ REFUSED = [
     ({"MOODLE_GROUP": "{curso}"}, "MOODLE_GROUP solo admite {semester} y {year} entre llaves."),
     ({"MOODLE_GROUP": "{year"}, "MOODLE_GROUP solo admite {semester} y {year} entre llaves."),
     (
-        {**IN_MOODLE, "PORTAL_URL": "/aula"},
-        "PORTAL_URL no puede ser /aula si el aula es otra web: esa página lleva al aula.",
-    ),
-    (
-        {**IN_MOODLE, "MOODLE_TOKEN": ""},
+        {"CLASSROOM": "moodle", "MOODLE_URL": "https://aula.test", "MOODLE_TOKEN": ""},
         "CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.",
     ),
     (
@@ -185,7 +174,7 @@ REFUSED = [
     ),
     ({"PORTAL_URL": "http://aula.test/my/"}, "PORTAL_URL debe empezar por https://."),
     (
-        {**IN_MOODLE, "MOODLE_URL": "http://aula.test"},
+        {"CLASSROOM": "moodle", "MOODLE_URL": "http://aula.test", "MOODLE_TOKEN": "x"},
         "MOODLE_URL debe empezar por https://.",
     ),
 ]

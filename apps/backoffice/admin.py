@@ -70,6 +70,13 @@ class _PowersAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
     here, and then confirm refunds and exports with it.
     """
 
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name == "groups" and field is not None:
+            # A group is made in its own list. The sign for that floated beside the boxes.
+            field.widget.can_add_related = False
+        return field
+
     def formfield_for_manytomany(
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:

@@ -19,8 +19,11 @@ from apps.catalogue.models import Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.staff.admin_base import money
 from apps.core.staff.admin_search import MOST_LETTERS, search_people
+from apps.invoices.models import Invoice
+from apps.invoices.tax_ids import normalized
 from apps.leads.admin.leads import PERSON as LEAD
 from apps.leads.models import Lead
+from apps.orders.admin_pages.order_head import state_of
 from apps.orders.admin_pages.order_search import search_orders
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.payments.models import ProviderEvent
@@ -159,7 +162,9 @@ class Query:
 
 def _orders(query: Query) -> Iterable[Order]:
     if query.order_number is not None:
-        return search_orders(Order.objects.order_by("-pk"), query.text)[: SHOWN + 1]
+        return search_orders(Order.objects.select_related("by_staff").order_by("-pk"), query.text)[
+            : SHOWN + 1
+        ]
     if query.email or query.phones:
         wanted = Q(student__in=query.student_ids)
     elif query.provider_id.startswith("cus_"):
@@ -169,7 +174,12 @@ def _orders(query: Query) -> Iterable[Order]:
     else:
         codes = PromoCode.objects.with_code(query.text).values_list("pk", flat=True)
         wanted = Q(promo_code__in=list(codes))
-    return Order.objects.filter(wanted).order_by("-pk").distinct()[: SHOWN + 1]
+    return (
+        Order.objects.filter(wanted)
+        .select_related("by_staff")
+        .order_by("-pk")
+        .distinct()[: SHOWN + 1]
+    )
 
 
 def _students(query: Query) -> Iterable[Student]:
@@ -216,6 +226,16 @@ def _subjects(query: Query) -> Iterable[Subject]:
     return found.order_by("name_sort", "pk")[: SHOWN + 1]
 
 
+def _invoices(query: Query) -> Iterable[Invoice]:
+    """Invoices by their whole number, or by the whole tax number of their recipient."""
+    if query.order_number is not None or query.email or query.provider_id or not query.text:
+        return ()
+    named = Q(code=query.text.upper())
+    if tax_id := normalized(query.text):
+        named |= Q(recipient_tax_id=tax_id)
+    return Invoice.objects.filter(named).order_by("-created_at", "-pk")[: SHOWN + 1]
+
+
 def _codes(query: Query) -> Iterable[PromoCode]:
     if query.provider_id or query.email or not query.text:
         return ()
@@ -236,7 +256,7 @@ class Kind:
 
 KINDS = (
     Kind("Pedidos", "orders.view_order", _orders,
-         lambda row: f"{row.email} · {row.get_status_display()} · {money(row.total_amount)}"),
+         lambda row: f"{row.email} · {state_of(row).word} · {money(row.total_amount)}"),
     Kind("Alumnos", "students.view_student", _students,
          lambda row: f"{row.full_name} {row.phone}".strip()),
     Kind("Pagos", "orders.view_payment", _payments,
@@ -245,6 +265,8 @@ KINDS = (
          lambda row: f"{row.get_status_display()} · {money(row.amount)}"),
     Kind("Disputas", "orders.view_dispute", _disputes,
          lambda row: f"{row.get_status_display()} · {money(row.amount)}"),
+    Kind("Facturas", "invoices.view_invoice", _invoices,
+         lambda row: " · ".join(filter(None, (row.recipient_name, money(row.total))))),
     Kind("Eventos de Stripe", "payments.view_providerevent", _events, lambda row: str(row.kind)),
     Kind("Solicitudes", "leads.view_all_leads", _leads,
          lambda row: f"{row.email} · {row.get_status_display()}"),

@@ -6,6 +6,8 @@ Apps above this one add what they know with `register_sale_problem`
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from django.conf import settings
 from django.db.models import Case, CharField, Q, QuerySet, Value, When
@@ -50,6 +52,12 @@ def register_sale_problem(problem: SaleProblem) -> None:
 
 def sale_problems() -> list[SaleProblem]:
     return list(_PROBLEMS)
+
+
+def not_sold() -> Q:
+    """The subjects that nobody can buy, whatever the reason is."""
+    refusing = [each.condition() for each in _PROBLEMS if each.tone != Tone.WAIT]
+    return reduce(or_, refusing)
 
 
 def with_sale_problem(subjects: QuerySet[Subject]) -> QuerySet[Subject]:

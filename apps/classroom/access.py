@@ -81,7 +81,7 @@ def withdraw_access(
         ]
         return len(row.withdrawn) > before
 
-    _change(order_id, "Retirada", withdraw)
+    _change(order_id, "Acceso retirado", withdraw)
 
 
 def open_without(*, student: Student, order_id: int) -> set[tuple[int, int | None]]:

@@ -6,6 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
 
 from apps.catalogue.models import Degree
 from apps.classroom.accounts import allow_held_account, send_link_for_staff
@@ -40,6 +41,7 @@ from apps.core.staff.admin_base import (
     ReadOnlyAdmin,
     Tone,
     moment,
+    person,
     state_column,
 )
 from apps.core.staff.admin_buttons import Repeated, button_view, form_key
@@ -47,12 +49,20 @@ from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.students.models import Student
 
 
+class OfStudentAdmin(ReadOnlyAdmin):
+    """Rows of a student, who is shown by name and address."""
+
+    @admin.display(description="alumno", ordering="student__email")
+    def who(self, row: Any) -> SafeString | str:
+        return person(row.student.full_name, row.student.email)
+
+
 @admin.register(Provisioning)
-class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
+class ProvisioningAdmin(OrderNumberSearch, OfStudentAdmin):
     logs_reading = True
     list_display = (
         "order_id",
-        "student",
+        "who",
         state_column(
             {
                 Provisioning.Status.PENDING: Tone.WAIT,
@@ -126,10 +136,10 @@ class DegreeOfUniversityFilter(admin.SimpleListFilter):
 
 
 @admin.register(Enrolment)
-class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
+class EnrolmentAdmin(OrderNumberSearch, OfStudentAdmin):
     logs_reading = True
     list_display = (
-        "student",
+        "who",
         "subject",
         "lesson",
         "state",

@@ -48,8 +48,13 @@ def extend_url(site: admin.AdminSite) -> URLPattern:
     return path("ampliar/", site.admin_view(extend_page), name="classroom_enrolment_extend")
 
 
-def page_for(request: HttpRequest, enrolments: QuerySet[Enrolment]) -> HttpResponse | None:
-    """The page about these enrolments; None, with a message, if there are none or too many."""
+def page_for(
+    request: HttpRequest, enrolments: QuerySet[Enrolment], **back: int
+) -> HttpResponse | None:
+    """The page about these enrolments; None, with a message, if there are none or too many.
+
+    `back` is the id of the order (`pedido`) or the student (`alumno`) that it returns to.
+    """
     numbers = list(enrolments.order_by("pk").values_list("pk", flat=True)[: MOST + 1])
     if not numbers:
         messages.warning(request, "En lo que has elegido no hay ninguna matrícula que ampliar.")
@@ -57,7 +62,7 @@ def page_for(request: HttpRequest, enrolments: QuerySet[Enrolment]) -> HttpRespo
     if len(numbers) > MOST:
         messages.warning(request, f"Elige como mucho {MOST} matrículas de una vez.")
         return None
-    query = urlencode({"m": ",".join(map(str, numbers))})
+    query = urlencode({"m": ",".join(map(str, numbers)), **back})
     return redirect(f"{reverse('admin:classroom_enrolment_extend')}?{query}")
 
 
@@ -75,6 +80,10 @@ def extend_page(request: HttpRequest) -> HttpResponse:
     """Show the form, then what would change, then extend the accesses."""
     if not request.user.has_perm(PERMISSION):
         raise PermissionDenied
+    if "m" not in request.GET:
+        answer = _page_of_one(request)
+        if answer is not None:
+            return answer
     numbers = [
         int(number) for number in request.GET.get("m", "").split(",") if is_row_number(number)
     ]
@@ -87,6 +96,7 @@ def extend_page(request: HttpRequest) -> HttpResponse:
         "form": form,
         "enrolments": enrolments,
         "extensions": None,
+        "back": _back(request),
     }
     if request.method == "POST" and form.is_valid() and "change" not in request.POST:
         until, reason = form.cleaned_data["until"], form.cleaned_data["reason"]
@@ -112,7 +122,38 @@ def _extend(request: HttpRequest, ids: list[int], until: date, reason: str) -> H
     if count:
         log_rows(request, Enrolment, ids, f"Acceso hasta el {until:%d/%m/%Y}: {reason}")
     _say(request, count, until)
-    return redirect("admin:classroom_enrolment_changelist")
+    return redirect(_back(request))
+
+
+# The page that the form returns to, by the name of its number in the address.
+_BACK = {"pedido": "admin:orders_order_change", "alumno": "admin:students_student_change"}
+
+
+def _page_of_one(request: HttpRequest) -> HttpResponse | None:
+    """The page about all that an order (`?pedido=7`) or a student (`?alumno=7`) has, or None."""
+    order_id, student_id = _number(request, "pedido"), _number(request, "alumno")
+    if order_id:
+        accesses = Provisioning.objects.filter(order_id=order_id)
+        return page_for(request, enrolments_of(accesses), pedido=order_id) or redirect(
+            _back(request)
+        )
+    if student_id:
+        enrolments = Enrolment.objects.filter(student=student_id)
+        return page_for(request, enrolments, alumno=student_id) or redirect(_back(request))
+    return None
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    number = request.GET.get(name, "")
+    return int(number) if is_row_number(number) else 0
+
+
+def _back(request: HttpRequest) -> str:
+    """The address of the order, the student or the list that the form was opened from."""
+    for name, page in _BACK.items():
+        if number := _number(request, name):
+            return reverse(page, args=[number])
+    return reverse("admin:classroom_enrolment_changelist")
 
 
 def _say(request: HttpRequest, count: int, until: date) -> None:

@@ -132,8 +132,21 @@ def is_row_number(text: str) -> bool:
     return text.isdecimal() and len(text) <= LONGEST_NUMBER
 
 
+def picker_label(row: Any) -> str:
+    """What a field that offers rows says of one: the row's own `picker_label`, or its name."""
+    return str(getattr(row, "picker_label", row))
+
+
+def related_to_pick(model: Any) -> tuple[str, ...]:
+    """The relations that the `picker_label` of a row of this model reads."""
+    return getattr(model, "picker_related", ())
+
+
 class RowField(_ModelChoiceField):
     """A choice of one row by its number. Django's fails on a number that no database stores."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return picker_label(obj)
 
     def prepare_value(self, value: Any) -> Any:
         number = super().prepare_value(value)
@@ -142,6 +155,9 @@ class RowField(_ModelChoiceField):
 
 class RowsField(_ModelMultipleChoiceField):
     """The same for a choice of several rows."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return picker_label(obj)
 
     def clean(self, value: Any) -> Any:
         for number in value if isinstance(value, (list, tuple)) else ():

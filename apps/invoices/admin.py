@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from apps.core.errors import AcademyError
 from apps.core.identity import email_identity
 from apps.core.money import format_euros
-from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, list_link, moment, money
+from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, moment, money, row_link
 from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.fresh_password import fresh_password_required
@@ -221,7 +221,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
         if invoice.order_id is None:
             return NOTHING
         text = f"Pedido {invoice.order_id}"
-        return list_link(text, "orders_order", id__exact=invoice.order_id)
+        return row_link(text, "orders_order", invoice.order_id)
 
     @admin.display(description="tipo", ordering="kind")
     def sort(self, invoice: Invoice) -> SafeString | str:
@@ -351,7 +351,7 @@ class PendingInvoiceAdmin(ReadOnlyAdmin):
 
     @admin.display(description="pedido", ordering="order")
     def of_order(self, row: PendingInvoice) -> SafeString:
-        return list_link(f"Pedido {row.order_id}", "orders_order", id__exact=row.order_id)
+        return row_link(f"Pedido {row.order_id}", "orders_order", row.order_id)
 
 
 @admin.register(TaxRecord)

@@ -153,8 +153,8 @@ class StaffDegree(models.Model):
     degree = models.ForeignKey(Degree, models.CASCADE, related_name="+", verbose_name="grado")
 
     class Meta:
-        verbose_name = "grado cuyas solicitudes responde"
-        verbose_name_plural = "grados cuyas solicitudes responde"
+        verbose_name = "grado que atiende"
+        verbose_name_plural = "grados que atiende"
         constraints = (
             models.UniqueConstraint(fields=("user", "degree"), name="staff_degree_once"),
         )

@@ -32,6 +32,7 @@ from apps.orders.models import (
     Refund,
     StaffOrder,
 )
+from apps.orders.models.staff_order import is_canceled
 from apps.orders.models.statuses import PLAN_RUNNING, UNPAID, EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards.service import cancel_reward
@@ -63,13 +64,13 @@ def _unpaid(orders: QuerySet[Order]) -> QuerySet[Order]:
 def _export(email: str) -> list[dict[str, Any]]:
     orders = (
         _of(email)
-        .select_related("promo_code")
+        .select_related("promo_code", "by_staff")
         .prefetch_related("lines", "discounts", "instalments", "notes", "payments__refunds")
     )
     return [
         {
             "pedido": order.pk,
-            "estado": order.get_status_display(),
+            "estado": "Anulado" if is_canceled(order) else order.get_status_display(),
             "creado": order.created_at.isoformat(),
             "pagado": order.paid_at.isoformat() if order.paid_at else None,
             "correo": order.email,

@@ -74,7 +74,9 @@ class Figures:
     unmatched: Row
     refunds_cents: int
     refunds_elsewhere_cents: int
+    # What disputes took, less what won ones gave back, and the former alone.
     disputes_cents: int
+    disputes_taken_cents: int
     # Payments, refunds and disputes in other currencies, which no figure contains.
     foreign_count: int
     fees_cents: int
@@ -156,6 +158,7 @@ def figures_of(period: Period) -> Figures:
         refunds_cents=refunds,
         refunds_elsewhere_cents=of_transfers + by_other_means,
         disputes_cents=disputed - won,
+        disputes_taken_cents=disputed,
         foreign_count=foreign_count,
         fees_cents=balance.fees,
         due=due,

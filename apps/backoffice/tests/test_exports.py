@@ -41,7 +41,8 @@ WITHOUT_ROWS = {"catalogue_import_template"}
 WRITERS = {"apps/core/staff/spreadsheets.py", "apps/catalogue/exchange/writing.py"}
 # Pages that Django makes for each model.
 OF_DJANGO = ("_changelist", "_add", "_change", "_delete", "_history")
-A_NUMBER = re.compile(r"-?\d+(,\d+)?")
+# Or a phone, which a spreadsheet takes for a number.
+A_NUMBER = re.compile(r"-?\d+(,\d+)?|\+\d{5,15}")
 
 
 def write_formulas():
@@ -132,3 +133,5 @@ def test_only_these_modules_write_tables():
 def test_csv_cells_are_escaped_against_formulas(start):
     assert as_text(f"{start}1+1") == f"'{start}1+1"
     assert as_text("1+1") == "1+1"
+    assert as_text("+34600000184") == "+34600000184"
+    assert as_text("+34600000184+1") == "'+34600000184+1"

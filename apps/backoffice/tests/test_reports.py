@@ -292,6 +292,9 @@ def test_disputes_are_named_without_a_sign(owner):
         payment=payment, reference="du_1", amount=90, status="open", withdrawn_at=timezone.now()
     )
     assert "retenidos por disputas" in owner.get("/admin/informes").content.decode()
+    case.status, case.closed_at = "won", timezone.now()
+    case.save()
+    assert "retenidos por disputas y recuperados" in owner.get("/admin/informes").text
     case.withdrawn_at -= timezone.timedelta(days=90)
     case.status, case.closed_at = "won", timezone.now()
     case.save()
@@ -434,8 +437,8 @@ def test_the_exports_are_logged_and_safe_for_spreadsheets(owner):
     row = [cell.value for cell in book["Movimientos"][2]]
     assert (row[3], row[5]) == ("'=cmd()", -1.5)
     assert [entry.change_message for entry in LogEntry.objects.order_by("pk")] == [
-        "Movimientos de 2026-10 exportados (csv): ",
-        "Movimientos de 2026-10 exportados (xlsx): ",
+        "Movimientos de 2026-10 exportados (csv)",
+        "Movimientos de 2026-10 exportados (xlsx)",
     ]
     assert {entry.kind for entry in StaffAction.objects.all()} == {"exported"}
 

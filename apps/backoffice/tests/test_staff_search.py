@@ -10,6 +10,7 @@ from django.urls import reverse
 from apps.backoffice import staff_search as search
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.backoffice.staff_search import Query
+from apps.invoices.models import Invoice
 from apps.leads.models import Lead
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.payments.models import ProviderEvent
@@ -118,6 +119,19 @@ def test_subject_code_and_contact_are_found(carla, order):
     lead = Lead.objects.create(kind="contact", name="Lucas Sanz", email="lucas@example.com")
     assert found("lucas sanz", carla) == {"Solicitudes": {page(lead)}}
     assert found("lucas@example.com", carla) == {"Solicitudes": {page(lead)}}
+
+
+def test_invoice_is_found_by_its_number_and_by_the_tax_number_of_its_recipient(carla, order):
+    invoice = Invoice.objects.create(
+        code="F2026-00027", series="F", year=2026, number=27, kind=Invoice.Kind.FULL, order=order,
+        issued_on="2026-11-27", total=10, tax=0, content={}, recipient={"name": "Empresa, S. L."},
+        recipient_tax_id="B12345674",
+    )  # fmt: skip
+    for text in ("F2026-00027", "f2026-00027", "B12345674", "b-12.345.674"):
+        assert found(text, carla) == {"Facturas": {page(invoice)}}, text
+    assert found("F2026-0002", carla) == {}
+    clerk = User.objects.create_user("lucia", is_staff=True)
+    assert found("F2026-00027", clerk) == {}
 
 
 def test_each_kind_of_result_needs_the_permission_of_its_list(order):

@@ -80,7 +80,7 @@ def today_for(user: Permitted) -> Today:
     # A list that is shorter than its limit is complete: its length is the tile's number.
     counted = {PAID_WITHOUT_ACCESS: len(without_access)} if len(without_access) < SHOWN else {}
     asked = [tile for tile in definitions if tile not in counted]
-    given = iter(answers([question for tile in asked for question in tile.questions()]))
+    given = iter(answers([question for tile in asked for question in tile.questions(user)]))
     tiles = [
         Tile(
             tile.label,

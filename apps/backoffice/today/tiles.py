@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from apps.backoffice.accounts.permitted import Permitted
 from apps.backoffice.today.batched_questions import Question
 from apps.classroom.models import STUCK_CHANGE, AccessChange, Account
 from apps.core.jobs import failing_jobs
@@ -45,6 +46,7 @@ class TileDefinition:
     the tile also shows its earliest moment, such as a deadline, or the day that is `earliest_days`
     later. `bytes` names a column: the tile also shows its sum, of `most_megabytes`. An urgent tile
     costs money, a buyer their access or data their safety for as long as it waits: it is red.
+    `visible_to` says that its list shows an account only some of the rows.
     """
 
     label: str
@@ -58,14 +60,17 @@ class TileDefinition:
     bytes: str = ""
     most_megabytes: Callable[[], int] = int
     is_urgent: bool = False
+    visible_to: bool = False
 
     @property
     def url(self) -> str:
         page = reverse(f"admin:{self.changelist}_changelist")
         return f"{page}?{self.filters}" if self.filters else page
 
-    def questions(self) -> list[Question]:
-        rows = self.rows()
+    def questions(self, user: Permitted) -> list[Question]:
+        rows: Any = self.rows()
+        if self.visible_to:
+            rows = rows.visible_to(user)
         deadline = [Question(rows, "MIN", self.earliest)] if self.earliest else []
         size = [Question(rows, "SUM", self.bytes)] if self.bytes else []
         return [Question(rows), *deadline, *size]
@@ -157,10 +162,11 @@ TILES = (
         is_urgent=True,
     ),
     TileDefinition(
-        "Solicitudes nuevas", "leads.view_all_leads",
+        "Solicitudes nuevas", "leads.view_lead",
         lambda: Lead.objects.filter(status=Lead.Status.NEW),
         "leads_lead", _where(status__exact="new"),
         bytes="attachment__size", most_megabytes=lambda: settings.ATTACHMENTS_MAX_MB,
+        visible_to=True,
     ),
     TileDefinition(
         "Opiniones por revisar", "pages.view_opinion", lambda: Opinion.objects.to_moderate(),

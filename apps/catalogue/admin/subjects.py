@@ -12,7 +12,12 @@ from apps.catalogue.admin.subject_pages import subject_urls
 from apps.catalogue.exchange.views import exchange_urls, may_export, may_import
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.price_history import has_proven_list_price
-from apps.catalogue.sale_state import sale_problems, sale_problems_of, with_sale_problem
+from apps.catalogue.sale_state import (
+    not_sold,
+    sale_problems,
+    sale_problems_of,
+    with_sale_problem,
+)
 from apps.catalogue.services import set_lesson_status
 from apps.catalogue.text import search_form
 from apps.core.money import format_euros, list_price_cents, to_cents
@@ -31,11 +36,14 @@ class SaleFilter(admin.SimpleListFilter):
     parameter_name = "venta"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("si", "Sí, sin problemas"), *((each.code, each.label) for each in sale_problems())]
+        problems = [("si", "Sí, sin problemas"), ("no", "No, por lo que sea")]
+        return [*problems, *((each.code, each.label) for each in sale_problems())]
 
     def queryset(self, request: HttpRequest, subjects: Any) -> Any:
         if self.value() == "si":
             return subjects.filter(sale_problem="")
+        if self.value() == "no":
+            return subjects.filter(not_sold())
         for each in sale_problems():
             if each.code == self.value():
                 return subjects.filter(each.condition())

@@ -23,9 +23,10 @@ from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
 from apps.catalogue.exchange.near_names import NearNames
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.exchange.teachers import NOT_ALLOWED, TeacherNames, may_assign
-from apps.catalogue.models import Subject
+from apps.catalogue.models import Degree, Subject
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
+from apps.core.money import format_euros, to_cents
 
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
@@ -73,6 +74,17 @@ class Entry:
     def __str__(self) -> str:
         return " › ".join(self.path)
 
+    def first_price(self) -> str:
+        """ ": 120,00 €, IVA: 21 %" of a new row that has a price."""
+        facts = []
+        for column in DATA[self.model]:
+            if column.attribute == self.model.price_field:
+                facts.append(format_euros(to_cents(self.values[column])))
+            elif column.attribute == "vat":
+                vat = self.values.get(column, column.field.get_default())
+                facts.append(f"IVA: {column.show(vat)}")
+        return f": {', '.join(facts)}" if facts else ""
+
     def price_changes(self) -> list[Change]:
         """Return the change of the row's price, also from nothing to its first one."""
         is_price = self.model.price_field.__eq__
@@ -107,14 +119,16 @@ class CatalogueDiff:
     def is_empty(self) -> bool:
         return not any(self.new(model) or self.changed(model) for model in LEVELS)
 
-    def summary(self) -> list[str]:
+    def summary(self, *, is_done: bool = False) -> list[str]:
         """Return "Asignaturas: 3 por añadir, 1 con cambios, 130 sin cambios" for each model.
 
-        A line for each ignored column follows.
+        After the import: "Asignaturas: 3 añadidas, 1 cambiada, 130 sin cambios". A line for each
+        ignored column follows.
         """
         counts = [
             f"{str(model._meta.verbose_name_plural).capitalize()}: "
-            f"{len(self.new(model))} por añadir, {len(self.changed(model))} con cambios, "
+            f"{_counted(len(self.new(model)), 'por añadir', 'añadid', model, is_done)}, "
+            f"{_counted(len(self.changed(model)), 'con cambios', 'cambiad', model, is_done)}, "
             f"{self.unchanged_count(model)} sin cambios"
             for model in LEVELS
         ]
@@ -129,7 +143,7 @@ class CatalogueDiff:
         for model in LEVELS:
             noun = model._meta.verbose_name
             for entry in self.new(model):
-                yield f"+ {noun} {entry}"
+                yield f"+ {noun} {entry}{entry.first_price()}"
             for entry in self.changed(model):
                 yield f"~ {noun} {entry}: {'; '.join(map(str, entry.changes))}"
 
@@ -185,6 +199,14 @@ class CatalogueDiff:
     def fingerprint(self) -> str:
         """Return a hash that is equal for equal differences."""
         return sha256("\n".join(self.details()).encode()).hexdigest()
+
+
+def _counted(count: int, waiting: str, done: str, model: type[Recorded], is_done: bool) -> str:
+    """ "3 por añadir", or "3 añadidas" in the gender and number of the model's name."""
+    if not is_done:
+        return f"{count} {waiting}"
+    ending = "o" if model is Degree else "a"
+    return f"{count} {done}{ending}{'' if count == 1 else 's'}"
 
 
 def diff_catalogue(lines: Iterable[Line]) -> CatalogueDiff:

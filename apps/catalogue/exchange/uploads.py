@@ -89,7 +89,7 @@ def import_upload(upload_id: int, is_confirmed: bool) -> None:
             # Others have changed prices after the preview.
             _end(upload, State.REFUSED, {"errors": [error.message]})
             return
-        _end(upload, State.IMPORTED, {"summary": diff.summary()})
+        _end(upload, State.IMPORTED, {"summary": diff.summary(is_done=True)})
     refresh_statistics()
 
 
@@ -104,7 +104,7 @@ def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
             content_type=ContentType.objects.get_for_model(Subject),
             object_repr=upload.name[:200],
             action_flag=CHANGE,
-            change_message="Importación. " + ". ".join(diff.summary()),
+            change_message="Importación. " + ". ".join(diff.summary(is_done=True)),
         )
     return diff
 

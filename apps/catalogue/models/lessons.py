@@ -10,6 +10,7 @@ from django.db.models import Max, Q
 from apps.catalogue.lesson_kinds import LessonKind, kind_in
 from apps.catalogue.models.studies import PRICE, Subject, University
 from apps.catalogue.recorded import Recorded, RecordedQuerySet
+from apps.core.money import format_euros, to_cents
 
 
 class LessonQuerySet(RecordedQuerySet["Lesson"]):
@@ -79,6 +80,7 @@ class Lesson(Recorded):
 
     objects = LessonQuerySet.as_manager()
     price_field = "price"
+    picker_related = ("subject__degree__university",)
     computed_columns = ("kind",)
 
     class Meta:
@@ -96,6 +98,12 @@ class Lesson(Recorded):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def picker_label(self) -> str:
+        """ "PEC 1, de Estadística · Economía, UNED · 60,00 €", for whoever chooses lessons."""
+        subject = self.subject
+        return f"{self}, de {subject} · {subject.studies} · {format_euros(to_cents(self.price))}"
 
     def units(self) -> list[tuple[str, list[str]]]:
         """The units of the syllabus with their topics. Topics before any unit have none: ""."""

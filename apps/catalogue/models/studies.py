@@ -16,6 +16,7 @@ from apps.catalogue.recorded import Named, RecordedQuerySet
 from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
 from apps.core.dates import today
+from apps.core.money import format_euros, to_cents
 from apps.core.public_pictures import HasPicture, PictureField
 
 
@@ -334,6 +335,7 @@ class Subject(HasStudyFacts):
 
     objects = SubjectQuerySet.as_manager()
     price_field = "final_price"
+    picker_related = ("degree__university",)
     computed_columns = ("name_sort", "name_search", "university", "code")
 
     class Meta:
@@ -377,6 +379,16 @@ class Subject(HasStudyFacts):
             models.Index(fields=("vat",), condition=Q(active=True), name="subject_by_vat"),
             models.Index(fields=("university", "name_sort", "id"), name="subject_by_university"),
         )
+
+    @property
+    def studies(self) -> str:
+        """The degree and its university: "Economía, UNED"."""
+        return f"{self.degree}, {self.degree.university.acronym}"
+
+    @property
+    def picker_label(self) -> str:
+        """ "Estadística · Economía, UNED · 192,00 €", for whoever chooses subjects."""
+        return f"{self} · {self.studies} · {format_euros(to_cents(self.final_price))}"
 
     def compute_columns(self) -> None:
         super().compute_columns()

@@ -144,9 +144,14 @@ def test_import_adds_new_rows_and_refreshes_counts():
     assert list(diff.details()) == [
         "+ universidad UAP",
         "+ grado UAP › Economía",
-        "+ asignatura UAP › Economía › Microeconomía",
-        "+ lección UAP › Economía › Microeconomía › PEC 1",
-        "+ lección UAP › Economía › Microeconomía › PEC 2",
+        "+ asignatura UAP › Economía › Microeconomía: 192,00\xa0€, IVA: 21 %",
+        "+ lección UAP › Economía › Microeconomía › PEC 1: 55,00\xa0€",
+        "+ lección UAP › Economía › Microeconomía › PEC 2: 55,00\xa0€",
+    ]
+    assert diff.summary(is_done=True)[1:] == [
+        "Grados: 1 añadido, 0 cambiados, 0 sin cambios",
+        "Asignaturas: 1 añadida, 0 cambiadas, 0 sin cambios",
+        "Lecciones: 2 añadidas, 0 cambiadas, 0 sin cambios",
     ]
 
 

@@ -89,6 +89,7 @@ def test_upload_is_previewed_and_imported_after_confirmation(client, carla):
     done = client.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}, follow=True)
     assert done.request["PATH_INFO"] == LIST
     assert "Importado: c.csv" in done.text
+    assert "Asignaturas: 0 añadidas, 1 cambiada, 0 sin cambios" in done.text
     assert Subject.objects.get().final_price == Decimal("201.00")
     change = PriceChange.objects.filter(subject=subject).latest("pk")
     assert (change.before, change.after, change.changed_by) == (192, 201, carla)

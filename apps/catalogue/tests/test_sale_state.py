@@ -73,6 +73,12 @@ def test_list_filters_subjects_by_what_stands_against_them(admin_client, subject
     assert [row.pk for row in page.context["cl"].result_list] == [subjects[expected].pk]
 
 
+def test_list_shows_all_that_is_not_sold_whatever_the_reason_is(admin_client, subjects):
+    page = admin_client.get(reverse("admin:catalogue_subject_changelist"), {"venta": "no"})
+    on_sale = set(Subject.objects.on_sale())
+    assert set(page.context["cl"].result_list) == set(subjects.values()) - on_sale
+
+
 def test_list_says_why_a_subject_is_not_sold(admin_client, subjects):
     page = admin_client.get(reverse("admin:catalogue_subject_changelist")).text
     for label in ("Retirada", "Universidad sin abrir", "Sin lecciones activas", "Cuesta 0 €"):

@@ -140,7 +140,7 @@ def test_moodle_gets_the_new_end_once(moodle):
 
 def test_page_shows_each_date_first_and_is_only_for_those_who_may(client):
     micro = make_subject("Micro")
-    buy(micro)
+    student = buy(micro)
     carla = User.objects.create_user("carla", is_staff=True)
     names = ("view_enrolment", "view_provisioning")
     carla.user_permissions.set(Permission.objects.filter(codename__in=names))
@@ -159,6 +159,15 @@ def test_page_shows_each_date_first_and_is_only_for_those_who_may(client):
             rows = (Enrolment if model == "enrolment" else Provisioning).objects
             answer = client.post(address, {**chosen, "_selected_action": rows.get().pk})
             assert answer.url == f"{page}?m={Enrolment.objects.get().pk}"
+        one = {"pedido": 1, "alumno": student.pk}
+        for name, number in one.items():
+            opened = client.get(page, {name: number})
+            assert opened.url == f"{answer.url}&{name}={number}"
+            back = {"pedido": "orders_order", "alumno": "students_student"}[name]
+            address = reverse(f"admin:{back}_change", args=[number])
+            assert f'href="{address}"' in client.get(opened.url).text
+            # Of one that has nothing to extend, it leads back with a message.
+            assert client.get(page, {name: 99}).url == address.replace(str(number), "99")
         shown = client.post(answer.url, {"until": "2027-09-30", "reason": "Enferma"})
         assert "30/09/2027" in shown.content.decode()
         assert ends() != {"Micro": UNTIL}

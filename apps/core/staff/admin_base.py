@@ -321,6 +321,11 @@ def list_link(text: str, changelist: str, **filters: object) -> SafeString:
     )
 
 
+def row_link(text: str, model: str, pk: int | None) -> SafeString:
+    """Link to a row's admin page by the model's name ("orders_order")."""
+    return format_html('<a href="{}">{}</a>', reverse(f"admin:{model}_change", args=[pk]), text)
+
+
 def links(*items: SafeString) -> SafeString:
     return format_html_join(SafeString(" · "), "{}", ((link,) for link in items))
 
@@ -377,6 +382,11 @@ def two_lines(first: object, second: object) -> SafeString | str:
 def person(name: str, email: str) -> SafeString | str:
     """A cell with a person: the name, and the address below it."""
     return two_lines(name or email, email if name else "")
+
+
+def staff_name(user: Any) -> str:
+    """The name of an account of staff, or its user name if it has none."""
+    return str(user.get_full_name() or user.get_username())
 
 
 def money(amount: Any) -> str:

@@ -14,6 +14,7 @@ from django.utils.text import capfirst
 from apps.core.dates import midnight, today
 from apps.core.mail.registry import registered_mails
 from apps.core.mail.samples import mail_title
+from apps.core.staff.admin_base import staff_name
 
 FROM, UNTIL, PERIOD = "desde", "hasta", "periodo"
 ONE_DAY = timedelta(days=1)
@@ -131,7 +132,7 @@ def assignee_filter(
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
             # Also those who may no longer see the rows: theirs are still found.
             users = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
-            others = [(str(user.pk), user.get_username()) for user in users]
+            others = [(str(user.pk), staff_name(user)) for user in users]
             return [("yo", "A mí"), ("nadie", "A nadie"), *others]
 
         def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:

@@ -32,9 +32,12 @@ def log_rows(
     entry = LogEntry(
         user_id=request.user.pk or 0,
         content_type=ContentType.objects.get_for_model(model),
-        object_repr=f"{model._meta.verbose_name_plural}: {len(numbers)}"[:200],
+        # An import or an export of everything names no rows.
+        object_repr=(f"{model._meta.verbose_name_plural}: {len(numbers)}" if numbers else what)[
+            :200
+        ],
         action_flag=CHANGE,
-        change_message=f"{what}: {listed}",
+        change_message=f"{what}: {listed}" if numbers else what,
     )
     save_as(entry, kind)
 

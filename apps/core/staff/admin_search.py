@@ -7,6 +7,8 @@ from django.contrib.admin.views.main import ChangeList, ChangeListSearchForm
 from django.db import connection
 from django.db.models import CharField, F, Func, QuerySet
 
+from apps.core.input_fields import picker_label, related_to_pick
+
 # A thousand words, such as those of a pasted mail, took 5 seconds, and more ended in an error.
 MOST_LETTERS = 200
 MOST_WORDS = 10
@@ -66,3 +68,9 @@ class ShortAutocomplete(AutocompleteJsonView):
     def process_request(self, request: Any) -> Any:
         term, *others = super().process_request(request)
         return (shortened(term), *others)
+
+    def get_queryset(self) -> Any:
+        return super().get_queryset().select_related(*related_to_pick(self.model_admin.model))
+
+    def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
+        return {**super().serialize_result(obj, to_field_name), "text": picker_label(obj)}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
@@ -14,6 +15,7 @@ from django.utils import timezone
 # keyboard take the wide forms, too (https://owasp.org/www-community/attacks/CSV_Injection).
 FORMULA_STARTS = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 
+_PHONE = re.compile(r"\+\d{5,15}", re.ASCII)
 
 EURO_FORMAT = '#,##0.00 "€"'
 CSV_TYPE = "text/csv; charset=utf-8"
@@ -24,8 +26,12 @@ Cell = str | Decimal | int | date
 
 
 def as_text(cell: str) -> str:
-    """Escape a cell that a spreadsheet would run as a formula: visitors write these texts."""
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+    """Escape a cell that a spreadsheet would run as a formula: visitors write these texts.
+
+    A phone such as +34600111222 is a number there, and stays as it is.
+    """
+    is_harmless = not cell.startswith(FORMULA_STARTS) or _PHONE.fullmatch(cell)
+    return cell if is_harmless else f"'{cell}"
 
 
 def as_csv(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:

@@ -47,6 +47,8 @@ def test_teacher_lists_the_leads_of_their_degrees_and_those_assigned_to_them(
     make_lead()
     make_lead(make_degree())
     assert listed(client) == {own, assigned}
+    tiles = {tile.label: tile.count for tile in client.get("/admin/").context["today"].tiles}
+    assert tiles["Solicitudes nuevas"] == 2
     tabs = client.get(admin_url(Lead, "changelist")).context["tabs"]
     assert [tab.count for tab in tabs[:3]] == ["2", "1", "1"]
 

@@ -551,7 +551,7 @@ def test_cases_without_an_order_are_deleted_after_a_year(client, order):
 def test_pages_of_the_order_name_its_open_withdrawal(client, clerk, order):
     confirm(client, order)
     case = Withdrawal.objects.get()
-    phrase = f"esistimiento por resolver, devolver antes del {case.refund_by.day} de"
+    phrase = f"esistimiento por resolver, devolver hasta el {case.refund_by.day} de"
     pages = (admin_url(Order, "change", order.pk), f"/admin/devolver/{order.pk}")
     for page in pages:
         assert phrase in clerk.get(page).text

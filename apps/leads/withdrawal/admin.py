@@ -17,9 +17,9 @@ from apps.core.staff.admin_base import (
     NOTHING,
     AcademyModelAdmin,
     Tone,
-    list_link,
     moment,
     money,
+    row_link,
     state_column,
 )
 from apps.core.staff.admin_conflicts import GuardsChanges
@@ -294,7 +294,7 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
             format_html_join(
                 SafeString(" · "),
                 "{}",
-                ((list_link(str(order), "orders_order", id__exact=order.pk),) for order in found),
+                ((row_link(str(order), "orders_order", order.pk),) for order in found),
             )
             or "Ninguno"
         )

@@ -14,7 +14,7 @@ def withdrawals_of(order: Order) -> Iterator[OpenCase]:
     for case in Withdrawal.objects.open().filter(order=order).order_by("pk"):
         day = date_format(case.refund_by, r"j \d\e F")
         yield OpenCase(
-            f"desistimiento por resolver, devolver antes del {day}",
+            f"desistimiento por resolver, devolver hasta el {day}",
             reverse("admin:leads_withdrawal_change", args=[case.pk]),
             "leads.view_withdrawal",
         )

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from apps.core.money import format_euros
-from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, two_lines
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, staff_name, two_lines
 from apps.core.staff.admin_buttons import button_view, form_key
 from apps.core.staff.admin_filters import assignee_filter, choice_filter
 from apps.orders.admin_pages.order_head import buyer_of
@@ -89,7 +89,7 @@ class DebtAdmin(AcademyModelAdmin):
             ._default_manager.filter(is_staff=True, is_active=True)
             .order_by("username")
         }
-        choices = [("", "Nadie"), *((pk, user.get_username()) for pk, user in staff.items())]
+        choices = [("", "Nadie"), *((pk, staff_name(user)) for pk, user in staff.items())]
 
         def member(pk: Any) -> Any:
             if str(pk) not in staff:

@@ -42,21 +42,28 @@ _BESIDE_HIDDEN_CARTS = {
 }  # fmt: skip
 
 
-def cart_filter(path: str = "") -> type[admin.SimpleListFilter]:
+def cart_filter(
+    path: str = "", *, hides_staff_orders: bool = False
+) -> type[admin.SimpleListFilter]:
     """Hides what was never paid, unless it is asked for. `path` leads to the order: "order__".
 
-    Orders of staff are shown: their buyers have agreed to pay them.
+    Orders of staff are shown in a list of orders: their buyers have agreed to pay them. In a list
+    of what was sold, `hides_staff_orders` hides those that are not paid.
     """
+    unpaid = "lo que no se ha pagado" if hides_staff_orders else "los carritos"
+    default = "Solo lo pagado" if hides_staff_orders else "Sin carritos"
 
     class CartFilter(admin.SimpleListFilter):
-        title = "carritos"
+        title = "pago" if hides_staff_orders else "carritos"
         parameter_name = "carritos"
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-            return [("con", "También los carritos"), ("solo", "Solo los carritos")]
+            return [("con", f"También {unpaid}"), ("solo", f"Solo {unpaid}")]
 
         def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-            carts = Q(**{f"{path}status__in": UNPAID, f"{path}by_staff": None})
+            carts = Q(**{f"{path}status__in": UNPAID})
+            if not hides_staff_orders:
+                carts &= Q(**{f"{path}by_staff": None})
             if self.value() == "solo":
                 return rows.filter(carts)
             others = set(request.GET) - _BESIDE_HIDDEN_CARTS
@@ -65,7 +72,7 @@ def cart_filter(path: str = "") -> type[admin.SimpleListFilter]:
         def choices(self, changelist: Any) -> Any:
             for choice in super().choices(changelist):
                 is_default = choice["display"] == _("All")
-                yield {**choice, "display": "Sin carritos"} if is_default else choice
+                yield {**choice, "display": default} if is_default else choice
 
     return CartFilter
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.classroom.transfer import BeingProvided, is_being_provided
-from apps.core.staff.admin_base import AcademyModelAdmin, list_link, moment
+from apps.core.staff.admin_base import AcademyModelAdmin, moment, row_link
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.orders.gifts.change import correct_gift
@@ -106,4 +106,4 @@ class GiftAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
 
     @admin.display(description="pedido", ordering="order")
     def of_order(self, gift: Gift) -> str:
-        return list_link(f"Pedido {gift.order_id}", "orders_order", id__exact=gift.order_id)
+        return row_link(f"Pedido {gift.order_id}", "orders_order", gift.order_id)

@@ -6,6 +6,7 @@ The words are Spanish, for staff. `tone` is the colour of a state, which stands 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import date
 
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
@@ -18,6 +19,7 @@ from apps.core.staff.admin_base import Tone
 from apps.orders.by_staff.receive import missing_cents
 from apps.orders.ledger.balance import balance_of
 from apps.orders.models import Dispute, Gift, Order, OrderLine, StaffOrder
+from apps.orders.models.staff_order import is_canceled
 from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING, UNPAID, OrderStatus
 
 TONES = {
@@ -48,18 +50,31 @@ NONE = State("sin acceso", Tone.QUIET)
 
 @dataclass(frozen=True)
 class Access:
-    """The access to each line of an order, by the line's id. `problem` is what went wrong last."""
+    """The access to each line of an order, by the line's id. `problem` is what went wrong last.
+
+    `ends` has the last day of each line that is open and has one.
+    """
 
     of_lines: dict[int, State] = field(default_factory=dict)
     problem: str = ""
+    ends: dict[int, date] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
-        """ "acceso abierto", or "acceso: abierto (2), retirado (1)" if the lines differ."""
+        """ "acceso abierto hasta el 27/05/2027", or "acceso: abierto (2), retirado (1)"."""
         words = Counter(state.word for state in self.of_lines.values())
         if len(words) < 2:
-            return "".join(f"acceso {word}" for word in words)
-        return "acceso: " + ", ".join(f"{word} ({count})" for word, count in words.items())
+            said = "".join(f"acceso {word}" for word in words)
+        else:
+            said = "acceso: " + ", ".join(f"{word} ({count})" for word, count in words.items())
+        days = sorted(set(self.ends.values()))
+        if not days:
+            return said
+        if len(words) > 1:
+            said += "; lo abierto"
+        if len(days) == 1:
+            return f"{said} hasta el {days[0]:%d/%m/%Y}"
+        return f"{said}, según la línea hasta el {days[0]:%d/%m/%Y} o el {days[-1]:%d/%m/%Y}"
 
     @property
     def is_left(self) -> bool:
@@ -104,8 +119,13 @@ def items_of(lines: Iterable[OrderLine]) -> str:
 
 
 def state_of(order: Order) -> State:
-    """The order's state. An order that waits for a transfer is an open cart."""
+    """The order's state. An order that waits for a transfer is an open cart.
+
+    An order that staff have canceled is expired, and is called canceled.
+    """
     by_staff = getattr(order, "by_staff", None)
+    if is_canceled(order):
+        return State("Anulado", Tone.QUIET)
     if order.status == Order.Status.CART and by_staff is not None:
         if by_staff.awaits_approval:
             return State("Espera aprobación", Tone.WAIT)
@@ -158,7 +178,9 @@ def access_of(order: Order, lines: Iterable[OrderLine]) -> Access:
         problem += f": {change.last_error}" if change.last_error else "."
     # A gift's recipient is another student: what they have by other orders is theirs.
     others = open_without(student=row.student, order_id=order.pk) if row.withdrawn else set()
-    return Access({line.pk: _of_line(line, row, others) for line in lines}, problem)
+    states = {line.pk: _of_line(line, row, others) for line in lines}
+    ends = {line.pk: row.end_of(_item(line)) for line in lines if states[line.pk] == OPEN}
+    return Access(states, problem, {pk: day for pk, day in ends.items() if day is not None})
 
 
 def _before_access(order: Order) -> State:
@@ -170,15 +192,20 @@ def _before_access(order: Order) -> State:
     return NONE if order.student.erased_at else WAITING
 
 
+def _item(line: OrderLine) -> list[int | None]:
+    return [line.subject_id, line.lesson_id]
+
+
 def _of_line(
     line: OrderLine, row: Provisioning, open_by_others: set[tuple[int, int | None]]
 ) -> State:
-    item = [line.subject_id, line.lesson_id]
+    item = _item(line)
     if item not in row.items:
         return NONE
     if item in row.withdrawn:
         return OPEN_BY_ANOTHER if (*item,) in open_by_others else WITHDRAWN
-    if row.ends_on is not None and row.ends_on < today():
+    ends_on = row.end_of(item)
+    if ends_on is not None and ends_on < today():
         return ENDED
     # What could be opened is open, although another course of the order is missing.
     is_given = row.status == Provisioning.Status.CREATED or (

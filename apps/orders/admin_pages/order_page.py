@@ -68,6 +68,7 @@ def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
         "send_access": gives_access and is_given and not is_paused,
         "send_cart": order.is_open and not to_approve,
         "retry_access": gives_access and access is not None and not is_given,
+        "extend": is_given and is_sold and head.access.is_left,
         "charge": _may_charge(order),
         # While an exchange waits, no refund of the order is accepted.
         "refund": refundable_cents(order) > 0

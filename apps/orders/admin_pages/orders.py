@@ -22,6 +22,7 @@ from apps.core.staff.admin_base import (
     money,
     person,
     pill,
+    row_link,
     two_lines,
 )
 from apps.core.staff.admin_filters import range_filter
@@ -184,7 +185,7 @@ class OrderAdmin(ReadOnlyAdmin):
         if order.quote_number is None:
             return NOTHING
         text = f"Presupuesto n.º {order.quote_number}"
-        return list_link(text, "leads_quote", id__exact=order.quote_number)
+        return row_link(text, "leads_quote", order.quote_number)
 
     @admin.display(description="ver")
     def elsewhere(self, order: Order) -> SafeString:

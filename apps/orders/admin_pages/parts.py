@@ -12,11 +12,11 @@ from django.utils.timezone import localtime
 from apps.core.staff.admin_base import (
     NOTHING,
     ReadOnlyAdmin,
-    list_link,
     moment,
     money,
     person,
     pill,
+    row_link,
     two_lines,
 )
 from apps.core.staff.admin_filters import range_filter
@@ -64,12 +64,12 @@ class OfOrderAdmin(ReadOnlyAdmin):
 
 @admin.register(OrderLine)
 class OrderLineAdmin(OfOrderAdmin):
-    list_display = ("name", "buyer", "studies", "state", "charged", "sold_on")
+    list_display = ("name", "buyer", "studies", "state", "charged", "ordered_on")
     list_select_related = ("order__by_staff",)
     list_filter = (
         "order__status",
-        range_filter("order__created_at", "vendida"),
-        cart_filter("order__"),
+        range_filter("order__created_at", "pedida"),
+        cart_filter("order__", hides_staff_orders=True),
     )
     # The order of the index that ranges of days are read by.
     ordering = ("-order__created_at", "-pk")
@@ -98,8 +98,8 @@ class OrderLineAdmin(OfOrderAdmin):
     def charged(self, line: OrderLine) -> str:
         return money(line.price)
 
-    @admin.display(description="vendida", ordering="order__created_at")
-    def sold_on(self, line: OrderLine) -> str:
+    @admin.display(description="pedida", ordering="order__created_at")
+    def ordered_on(self, line: OrderLine) -> str:
         return f"{localtime(line.order.created_at):%d/%m/%Y}"
 
     @admin.action(description="Exportar a CSV", permissions=["export"])
@@ -266,7 +266,7 @@ class TransferReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description="pedido", ordering="order")
     def of_order(self, receipt: TransferReceipt) -> SafeString:
-        return list_link(f"Pedido {receipt.order_id}", "orders_order", id__exact=receipt.order_id)
+        return row_link(f"Pedido {receipt.order_id}", "orders_order", receipt.order_id)
 
     @admin.display(description="importe", ordering="amount")
     def worth(self, receipt: TransferReceipt) -> str:
@@ -307,4 +307,4 @@ class OrderNoteAdmin(ReadOnlyAdmin):
 
     @admin.display(description="pedido", ordering="order")
     def of_order(self, note: OrderNote) -> str:
-        return list_link(f"Pedido {note.order_id}", "orders_order", id__exact=note.order_id)
+        return row_link(f"Pedido {note.order_id}", "orders_order", note.order_id)

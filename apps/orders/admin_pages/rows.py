@@ -84,7 +84,11 @@ class LineRows(ReadOnlyRowsInline):
     @admin.display(description="acceso")
     def access(self, line: OrderLine) -> SafeString | str:
         state = self.access_of_order.of_lines.get(line.pk)
-        return pill(state.word, state.tone) if state else NOTHING
+        if state is None:
+            return NOTHING
+        ends_on = self.access_of_order.ends.get(line.pk)
+        until = f"hasta el {ends_on:%d/%m/%Y}" if ends_on else ""
+        return two_lines(pill(state.word, state.tone), until)
 
 
 class DiscountRows(ReadOnlyRowsInline):

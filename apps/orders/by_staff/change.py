@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from apps.core.money import format_euros
 from apps.core.staff.admin_buttons import Repeated
@@ -27,10 +28,12 @@ def cancel_order(order_id: int, *, actor: str) -> str:
 
     Raises OrderRefused.
     """
-    order, _ = _changeable(order_id)
+    order, row = _changeable(order_id)
     promo_uses.release(order)
     reason = "Pedido anulado por el equipo"
-    change_status(order, Order.Status.EXPIRED, kind=EventKind.EXPIRED, actor=actor, reason=reason)
+    row.canceled_at = timezone.now()
+    row.save(update_fields=["canceled_at"])
+    change_status(order, Order.Status.EXPIRED, kind=EventKind.CANCELED, actor=actor, reason=reason)
     return f"{reason}. El enlace de pago ya no sirve."
 
 
@@ -56,7 +59,7 @@ def change_payment(order_id: int, *, paid_by: str, actor: str, form_key: UUID) -
     row.paid_by, row.by_buyer = paid_by, False
     row.save(update_fields=["paid_by", "by_buyer", "agreed"])
     reason = f"Se paga con: {row.get_paid_by_display().lower()}"
-    note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=reason)
+    note(order, kind=EventKind.PAYMENT_WAY_CHANGED, actor=actor, reason=reason)
     if row.awaits_approval:
         return f"{reason}."
     mail_buyer(order, again=f":{form_key.hex}")

@@ -198,9 +198,11 @@ def approve_order(order_id: int, *, user: Any) -> str:
     row.save(update_fields=["awaits_approval", "approved_by"])
     discount = f"Descuento de {format_euros(to_cents(row.discount))} aprobado"
     reason = discount if row.discount else "Cambio aprobado"
-    note(order, kind=EventKind.MADE_BY_STAFF, actor=user.get_username(), reason=reason)
-    # After a change of its address an order is approved again, and mailed to that one.
-    occasion = order.events.filter(kind=EventKind.MADE_BY_STAFF).count()
+    note(order, kind=EventKind.APPROVED, actor=user.get_username(), reason=reason)
+    # After a change of its address an order is approved again, and mailed to that one. Releases
+    # before this one noted an approval as MADE_BY_STAFF.
+    kinds = (EventKind.MADE_BY_STAFF, EventKind.APPROVED)
+    occasion = order.events.filter(kind__in=kinds).count()
     _have_paid(order, row, again=f":{occasion}")
     return f"{reason}. {order.email} recibe un correo."
 

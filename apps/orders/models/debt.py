@@ -32,7 +32,7 @@ class DebtQuerySet(OrderQuerySet):
         )
         late = Instalment.objects.late().order_by().values("order_id")
         numbers = late.union(agreed.order_by().values("order_id"), all=True)
-        # An order that staff have canceled expired before its time.
+        # An order that staff have canceled is no debt: its event is of another kind.
         in_time = OrderEvent.objects.filter(
             order=OuterRef("pk"),
             kind=EventKind.EXPIRED,

@@ -24,7 +24,7 @@ from apps.orders.models.statuses import (
     PaymentStatus,
     RefusalKind,
 )
-from apps.pricing.instalments import InstalmentPlan
+from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
@@ -147,7 +147,7 @@ class Order(models.Model):
     idempotency_id = models.UUIDField(default=uuid4, unique=True, editable=False)
     # Incremented with each change of the order's content. The idempotency key of a payment is
     # `order-<idempotency_id>-<revision>`, plus `keys_given_up` if that is not 0.
-    revision = models.PositiveIntegerField(default=1, editable=False)
+    revision = models.PositiveIntegerField("versión del contenido", default=1, editable=False)
     # The number of idempotency keys for which Stripe has stored an internal error, which it repeats
     # for a day.
     keys_given_up = models.PositiveIntegerField(default=0, db_default=0, editable=False)

@@ -40,7 +40,7 @@ class StaffOrderQuerySet(models.QuerySet["StaffOrder"]):
         )
 
     def large_discounts(self) -> "StaffOrderQuerySet":
-        """Large discounts of the last days, whoever gave them."""
+        """Large discounts of the last days, whoever gave them, that are paid or may be paid."""
         since = timezone.now() - timedelta(days=LARGE_DISCOUNT_DAYS)
         return self.filter(
             created_at__gte=since,
@@ -48,7 +48,7 @@ class StaffOrderQuerySet(models.QuerySet["StaffOrder"]):
             agreed__lt=F("discount") * (100 - LARGE_DISCOUNT_PERCENT) / LARGE_DISCOUNT_PERCENT,
             awaits_approval=False,
             renewal=False,
-        )
+        ).exclude(order__status=OrderStatus.EXPIRED)
 
 
 class StaffOrder(models.Model):
@@ -93,6 +93,8 @@ class StaffOrder(models.Model):
     by_buyer = models.BooleanField("lo eligió el comprador", default=False, db_default=False)
     # A student buys again what ends, at the price of a renewal: nobody of staff gave a discount.
     renewal = models.BooleanField("renovación", default=False, db_default=False)
+    # When staff canceled the order, which is "expired" since. An order whose time is up has none.
+    canceled_at = models.DateTimeField("anulado", null=True, blank=True, editable=False)
     created_at = models.DateTimeField("creado", auto_now_add=True)
 
     objects = StaffOrderQuerySet.as_manager()
@@ -143,6 +145,13 @@ def is_renewal(order: Order) -> bool:
     """Whether the order buys again what its student has."""
     row: StaffOrder | None = getattr(order, "by_staff", None)
     return row is not None and row.renewal
+
+
+def is_canceled(order: Order) -> bool:
+    """Whether staff have canceled the order, and no payment has arrived since."""
+    row: StaffOrder | None = getattr(order, "by_staff", None)
+    is_expired = order.status == OrderStatus.EXPIRED
+    return is_expired and row is not None and row.canceled_at is not None
 
 
 def is_personal(order: Order) -> bool:

@@ -48,7 +48,7 @@ def _await_approval_again(order: Order, *, actor: str) -> None:
     reason = f"Lo aprobó {row.approved_by} para otro correo: espera aprobación otra vez"
     row.awaits_approval, row.approved_by = True, ""
     row.save(update_fields=["awaits_approval", "approved_by"])
-    note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=reason)
+    note(order, kind=EventKind.APPROVAL_ASKED, actor=actor, reason=reason)
 
 
 def address_at_payment(order: Order) -> str:

@@ -1,7 +1,7 @@
 """The page of one order in the admin: its timeline and its buttons."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -15,6 +15,7 @@ from django.utils import timezone
 from apps.classroom.models import AccessChange, Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
+from apps.invoices.models import Invoice
 from apps.orders.admin_pages.order_head import access_of
 from apps.orders.admin_pages.timeline import mails_of
 from apps.orders.ledger.history import note
@@ -107,6 +108,26 @@ def test_access_of_each_line_is_what_the_classroom_has(client, order):
     assert access_of(order, order.lines.all()).summary == "acceso en espera"
 
 
+def test_page_says_until_when_access_is_open_and_opens_its_extension_and_invoices(client, order):
+    whole, lesson = order.lines.all()
+    items = [[whole.subject_id, None], [lesson.subject_id, lesson.lesson_id]]
+    Provisioning.objects.update(items=items, status="created", ends_on="2027-05-31")
+    summary = access_of(order, [whole, lesson]).summary
+    assert summary == "acceso abierto hasta el 31/05/2027"
+    page = page_of(client, order).text
+    assert summary in page
+    assert f'{reverse("admin:classroom_enrolment_extend")}?pedido={order.pk}"' in page
+    for invoice in order.invoices.all():
+        assert f'href="{admin_url(Invoice, "change", invoice.pk)}"' in page
+    ends = [[*items[0], "2027-05-31"], [*items[1], "2027-09-30"]]
+    Provisioning.objects.update(item_ends=ends, ends_on="2027-09-30")
+    summary = access_of(order, [whole, lesson]).summary
+    assert summary == "acceso abierto, según la línea hasta el 31/05/2027 o el 30/09/2027"
+    Provisioning.objects.update(withdrawn=items[1:])
+    summary = access_of(order, [whole, lesson]).summary
+    assert summary == "acceso: abierto (1), retirado (1); lo abierto hasta el 31/05/2027"
+
+
 def test_order_that_was_refunded_whole_offers_no_way_into_the_classroom(client, order):
     order.events.all().delete()
     assert "Enviar el enlace de acceso" in page_of(client, order).text
@@ -151,6 +172,19 @@ def test_timeline_keeps_its_mails_after_the_address_has_changed_twice(client, or
         press(client, order, "cambiar_correo", email=address)
     entries = page_of(client, order).context["entries"]
     assert [entry.title for entry in entries].count("Correo: confirmación de la compra") == 1
+
+
+def test_mail_that_was_sent_much_later_stands_where_it_was_sent_too(client, order):
+    mail = mails_of(order)[0]
+    day = timezone.make_aware(datetime(2026, 11, 22, 9, 30))
+    sent = {"status": "sent", "created_at": day, "sent_at": day + timedelta(days=5)}
+    Mail.objects.filter(pk=mail.pk).update(**sent)
+
+    entries = [e for e in page_of(client, order).context["entries"] if "compra" in e.title]
+    assert [(entry.at, entry.detail) for entry in entries] == [
+        (day, "no salió hasta el 27/11/2026 09:30"),
+        (sent["sent_at"], f"{order.email}: enviado. Esperaba desde el 22/11/2026 09:30"),
+    ]
 
 
 @pytest.mark.postgres

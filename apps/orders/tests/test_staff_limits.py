@@ -14,6 +14,7 @@ from django.utils import timezone
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.models import Mail, StaffAction, StaffDiscount, StaffLimit
 from apps.core.staff.limits import OverLimit, limits_of
+from apps.orders.by_staff.change import cancel_order
 from apps.orders.by_staff.create import (
     OrderRefused,
     OrderRequest,
@@ -127,11 +128,14 @@ def test_larger_discount_waits_for_a_second_person(carla, discount_cents, is_lar
     order.by_staff.refresh_from_db()
     assert (order.by_staff.awaits_approval, order.by_staff.approved_by) == (False, "diego")
     assert mails() == 1
-    assert order.events.latest("pk").actor == "diego"
+    event = order.events.latest("pk")
+    assert (event.kind, event.actor) == ("approved", "diego")
     with pytest.raises(OrderRefused, match="no espera"):
         approve_order(order.pk, user=diego)
     large = list(StaffOrder.objects.large_discounts())
     assert large == ([order.by_staff] if is_large else [])
+    cancel_order(order.pk, actor="diego")
+    assert not StaffOrder.objects.large_discounts().exists()
 
 
 def test_order_that_waits_for_approval_is_not_sold_at_its_price(carla):

@@ -25,7 +25,7 @@ from apps.pricing.models import Campaign
 @admin.register(Campaign)
 class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     list_display = (
-        "name", "percent", "dates", "audience", "active", "calculator", "cart", "banner",
+        "name", "off", "dates", "audience", "active", "calculator", "cart", "banner",
         "runs_now",
     )  # fmt: skip
     list_filter = ("active", "cart")
@@ -76,6 +76,10 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
         if Campaign(**{name: bool(data.get(name)) for name in places}).lowers_prices:
             check_campaign(user, OwnCampaign(data["percent"], universities, degrees))
 
+    @admin.display(description="descuento", ordering="percent")
+    def off(self, campaign: Campaign) -> str:
+        return f"{campaign.percent} %"
+
     @admin.display(description="cuándo", ordering="first_on")
     def dates(self, campaign: Campaign) -> str:
         return campaign.span()
@@ -108,7 +112,9 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
         return format_html(
             '<table class="price-preview"><thead><tr><th scope="col">Asignatura</th>'
             '<th scope="col">Ficha</th><th scope="col">Calculadora</th>'
-            '<th scope="col">Carrito</th></tr></thead><tbody>{}</tbody></table>',
+            '<th scope="col">Carrito</th></tr></thead><tbody>{}</tbody></table>'
+            '<p class="help">La calculadora redondea cada descuento a euros enteros, y el carrito '
+            "al céntimo: pueden diferir en menos de un euro.</p>",
             format_html_join(
                 "",
                 '<tr><th scope="row">{}</th><td data-label="Ficha">{}</td>'

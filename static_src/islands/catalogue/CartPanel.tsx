@@ -13,9 +13,13 @@ import {
   toggleAll,
   toPricedItems,
 } from "../../lib/pricing/cart";
-import { instalmentsRefusal, splitInstalments } from "../../lib/pricing/instalments";
 import { formatEuros } from "../../lib/pricing/money";
-import { type CartLinePrice, quoteCart } from "../../lib/pricing/quote";
+import {
+  type CartLinePrice,
+  instalmentsRefusal,
+  quoteCart,
+  splitInstalments,
+} from "../../lib/pricing/quote";
 import type { Pricing } from "../../schemas/pricing";
 import { WholeOffer } from "../payment/WholeOffer";
 
@@ -69,8 +73,7 @@ export function CartContents({ heading, ...props }: Props & { heading?: ReactNod
   const keepFocus = () => box.current?.focus({ preventScroll: true });
 
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for the fields of a form.
-    <div className="cart__contents" ref={box} tabIndex={-1} role="group" aria-label="Tu compra">
+    <div className="cart__contents" ref={box} tabIndex={-1}>
       <div className="cart__head">
         {heading}
         {cart.length > 0 && (
@@ -234,10 +237,9 @@ function Totals({
   const terms = cartPriceOptions(pricing, bindingQuote, cart);
   const notice = terms.notice ?? quoteNotice;
   const quote = quoteCart(pricing, items, terms);
-  const { instalments } = pricing;
-  const { totalCents } = quoteCart(pricing, items, { paymentType: "installment", promo: null });
-  const refusal = instalmentsRefusal(items, totalCents, instalments.minimumTotalCents);
-  const [first, second] = splitInstalments(instalments, totalCents);
+  const byInstalments = quoteCart(pricing, items, { paymentType: "installment", promo: null });
+  const refusal = instalmentsRefusal(pricing, items, byInstalments.totalCents);
+  const [first, second] = splitInstalments(pricing, byInstalments.totalCents);
   return (
     <div className="cart__totals">
       <dl>
@@ -269,8 +271,8 @@ function Totals({
       {refusal === null && terms.bindingCents === null && (
         <p className="cart__instalments">
           {first === second
-            ? `O en ${instalments.count} pagos de ${formatEuros(first)}, sin intereses.`
-            : `O en ${instalments.count} pagos sin intereses: el primero de ${formatEuros(first)}, los demás de ${formatEuros(second ?? 0)}.`}
+            ? `O en ${pricing.instalments.count} pagos de ${formatEuros(first)}, sin intereses.`
+            : `O en ${pricing.instalments.count} pagos sin intereses: el primero de ${formatEuros(first)}, los demás de ${formatEuros(second ?? 0)}.`}
         </p>
       )}
     </div>

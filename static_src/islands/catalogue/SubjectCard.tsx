@@ -114,7 +114,7 @@ export const SubjectCard = memo(
                 href={subjectPath(subject)}
                 target="_blank"
                 rel="noopener"
-                aria-label={`Ver más sobre ${name} (se abre en otra pestaña)`}
+                aria-label={`Ver más sobre ${name}`}
               >
                 Ver más
               </a>
@@ -156,7 +156,7 @@ export const SubjectCard = memo(
               href={subjectPath(subject)}
               target="_blank"
               rel="noopener"
-              aria-label={`Contenido de ${name} (se abre en otra pestaña)`}
+              aria-label={`Contenido de ${name}`}
             >
               Contenido
             </a>

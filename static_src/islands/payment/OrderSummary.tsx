@@ -67,8 +67,7 @@ export function OrderSummary({ order, dueNowCents, onRemove, children }: Props) 
             <dd className="price price--off">−{formatEuros(amountCents)}</dd>
           </div>
         ))}
-        {/* A code, another way to pay or a removed line change it while the focus is elsewhere. */}
-        <div className="order-summary__total" aria-live="polite" aria-atomic="true">
+        <div className="order-summary__total">
           <dt>
             Total <small>{vatSentence()}</small>
           </dt>

@@ -43,8 +43,6 @@ type Props = {
   payable: boolean;
 };
 
-const PROCESSING = "Procesando el pago…";
-
 // Stripe's minimum charge. The server completes cheaper orders without a card.
 const CARD_MINIMUM_CENTS = 50;
 
@@ -74,7 +72,6 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
   const free = needsNoCard(dueNowCents);
   const ways = waysToPay(academy, purchase.paymentType);
   const undecided = mustAcceptPrice(purchase);
-  const isProcessing = ["confirming", "wallet", "finishing"].includes(payment.phase);
 
   const requiredBoxes = useRef<HTMLDivElement>(null);
   // The wallet was pressed before the boxes were ticked.
@@ -168,10 +165,6 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
             {purchase.notice.text}
           </p>
         )}
-        {/* Screen readers do not report that the focused button's words change. */}
-        <p className="visually-hidden" role="status">
-          {isProcessing && PROCESSING}
-        </p>
         <button
           ref={payButton}
           type="button"
@@ -184,8 +177,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           onClick={undecided ? focusRefusal : props.onPay}
         >
           <LockIcon />
-          {isProcessing
-            ? PROCESSING
+          {["confirming", "wallet", "finishing"].includes(payment.phase)
+            ? "Procesando el pago…"
             : free
               ? "Confirmar sin pagar"
               : `Pagar ${formatEuros(dueNowCents)}`}

@@ -1,9 +1,5 @@
-import {
-  instalmentsRefusal,
-  instalmentsRefusalSentence,
-  splitInstalments,
-} from "../../lib/pricing/instalments";
 import { formatEuros } from "../../lib/pricing/money";
+import { type InstalmentsRefusal, splitInstalments } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
@@ -17,10 +13,7 @@ type Props = {
   /** The total of each payment type, in cents. */
   fullCents: number;
   instalmentsCents: number;
-  /** The lines that are bought. */
-  items: readonly { complete: boolean }[];
-  /** The least total for instalments, in cents: today's, or the lower one that was promised. */
-  minimumCents: number;
+  refusal: InstalmentsRefusal | null;
   disabled: boolean;
   onChoose(paymentType: PaymentType): void;
 };
@@ -29,11 +22,14 @@ type Props = {
  * The choice between full payment and instalments, with amounts, or why instalments are refused.
  */
 export function PaymentTypeField(props: Props) {
-  const { pricing, chosen, instalmentsCents, minimumCents, disabled, onChoose } = props;
-  const { count, everyDays } = pricing.instalments;
-  const refusal = instalmentsRefusal(props.items, instalmentsCents, minimumCents);
-  const [first, ...others] = splitInstalments(pricing.instalments, instalmentsCents);
+  const { pricing, chosen, refusal, disabled, onChoose } = props;
+  const { count, everyDays, minimumTotalCents } = pricing.instalments;
+  const [first, ...others] = splitInstalments(pricing, props.instalmentsCents);
   const rest = others[0] ?? first;
+  const reasons: Record<InstalmentsRefusal, string> = {
+    no_complete_subject: "Para pagar a plazos hace falta al menos una asignatura completa.",
+    below_minimum: `Para pagar a plazos el total debe ser de al menos ${formatEuros(minimumTotalCents)}.`,
+  };
 
   return (
     <fieldset className="payment-types" disabled={disabled}>
@@ -51,9 +47,10 @@ export function PaymentTypeField(props: Props) {
         price={!refusal && instalmentAmounts(count, first, rest)}
         note={
           refusal
-            ? instalmentsRefusalSentence(refusal, minimumCents)
+            ? reasons[refusal]
             : `Cada ${everyDays} días, sin intereses. ${schedule(pricing.instalments, first, rest)}`
         }
+        noteId="instalments-terms"
         disabled={refusal !== null}
         {...{ chosen, onChoose }}
       />
@@ -77,10 +74,11 @@ type OptionProps = Pick<Props, "chosen" | "onChoose"> & {
   title: string;
   price: string | false;
   note: string;
+  noteId?: string;
   disabled?: boolean;
 };
 
-function Option({ type, title, price, note, disabled, chosen, onChoose }: OptionProps) {
+function Option({ type, title, price, note, noteId, disabled, chosen, onChoose }: OptionProps) {
   return (
     <label className="payment-type">
       <input
@@ -89,11 +87,12 @@ function Option({ type, title, price, note, disabled, chosen, onChoose }: Option
         value={type}
         checked={chosen === type}
         disabled={disabled}
+        aria-describedby={noteId}
         onChange={() => onChoose(type)}
       />
       <strong>{title}</strong>
       <span className="price">{price}</span>
-      <small>{note}</small>
+      <small id={noteId}>{note}</small>
     </label>
   );
 }

@@ -117,7 +117,6 @@ export function toPricedItems(
           {
             priceCents: line.subject.finalPriceCents,
             complete: true,
-            subjectId: line.subject.id,
             degreeId: line.subject.degree.id,
             ...(paidCents.has(line.subject.id)
               ? { paidCents: paidCents.get(line.subject.id) as number }
@@ -127,7 +126,6 @@ export function toPricedItems(
       : chosenLessons(line).map(({ priceCents }) => ({
           priceCents,
           complete: false,
-          subjectId: line.subject.id,
           degreeId: line.subject.degree.id,
         })),
   );

@@ -73,8 +73,6 @@ def test_lessons_and_subjects_can_be_removed_in_the_cart(visitor, shelf):
     cart.get_by_role("button", name=f"Quitar PEC 1 de {other.name}").click()
     expect(visitor.lesson_box(lessons[0])).not_to_be_checked()
     expect(visitor.lesson_box(lessons[1])).to_be_checked()
-    # The pressed button is gone.
-    expect(cart.get_by_role("group", name="Tu compra")).to_be_focused()
     cart.get_by_role("button", name=f"Quitar {other.name} del carrito").click()
     expect(visitor.lesson_box(lessons[1])).not_to_be_checked()
     expect(cart.get_by_text(other.name)).to_have_count(0)
@@ -139,10 +137,6 @@ def test_floating_cart_button_below_1088_px_opens_the_cart_one_press_from_the_pa
 
     expect(visitor.dialog.get_by_role("heading", name="Tu carrito")).to_be_focused()
     expect(visitor.dialog.get_by_text(subject.name)).to_be_visible()
-    # The page under the dialog is inert: its own status would say nothing.
-    status = visitor.page.get_by_role("status").filter(has_text=re.compile("^Carrito:"))
-    expect(status).to_have_text("Carrito: 1 artículo, total 190,00 €")
-    expect(visitor.dialog.get_by_role("status")).to_have_text(re.compile("^Carrito: 1 artículo"))
     visitor.dialog.get_by_role("button", name="Ir a pagar").click()
     expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
 

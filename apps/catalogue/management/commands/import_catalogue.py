@@ -47,7 +47,7 @@ class Command(BaseCommand):
         try:
             lines = read_lines(file.read_bytes(), file.name)
             if options["dry_run"]:
-                self._print(diff_catalogue(lines), "Cambiaría:")
+                self._print(diff_catalogue(lines), "Cambiaría:", is_done=False)
                 return
             with ExitStack() as stack:
                 if options["user"]:
@@ -67,9 +67,9 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"No se ha importado nada.\n{file_reason(error)}") from None
         refresh_statistics()
-        self._print(diff, "Hecho:")
+        self._print(diff, "Hecho:", is_done=True)
 
-    def _print(self, diff: CatalogueDiff, title: str) -> None:
+    def _print(self, diff: CatalogueDiff, title: str, *, is_done: bool) -> None:
         details = diff.details()
         for line in islice(details, MOST_SHOWN):
             self.stdout.write(line)
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         near = diff.near_names()
         if near:
             self.stdout.write("\n".join(["Nombres casi iguales a otros:", *near[:MOST_SHOWN]]))
-        self.stdout.write("\n".join([title, *diff.summary()]))
+        self.stdout.write("\n".join([title, *diff.summary(is_done=is_done)]))
 
 
 def _user(name: str) -> Any:
