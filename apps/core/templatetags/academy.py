@@ -99,8 +99,8 @@ def island(
 ) -> SafeString:
     """`{% island "catalogue" load="visible" props=props %}HTML without JavaScript{% endisland %}`.
 
-    `load` is load, idle, visible, interaction, click or delay:<milliseconds>. The content stays
-    until the component has rendered (`static_src/lib/island.tsx`).
+    `load` is load, visible, interaction or click. The content stays until the component has
+    rendered (`static_src/lib/island.tsx`).
     """
     script = find_asset(f"{name}.js")
     modules = (script.url, *script.imports)

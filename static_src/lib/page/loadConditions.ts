@@ -1,27 +1,13 @@
 /** The load conditions of islands: when the loader imports an island's code. */
 
-export type LoadCondition =
-  | "load"
-  | "idle"
-  | "visible"
-  | "interaction"
-  | "click"
-  | `delay:${number}`;
+export type LoadCondition = "load" | "visible" | "interaction" | "click";
 
 /** Call `start` once, when the element meets the condition. */
 export function when(condition: LoadCondition, element: HTMLElement, start: () => void): void {
-  if (condition === "idle") whenIdle(start);
-  else if (condition === "visible") whenVisible(element, start);
+  if (condition === "visible") whenVisible(element, start);
   else if (condition === "interaction") onInteraction(element, start);
   else if (condition === "click") onClick(element, start);
-  else if (condition === "load") start();
-  else setTimeout(start, Number(condition.slice("delay:".length)));
-}
-
-function whenIdle(start: () => void): void {
-  // Safari has no requestIdleCallback.
-  if ("requestIdleCallback" in window) window.requestIdleCallback(start, { timeout: 2000 });
-  else setTimeout(start, 200);
+  else start();
 }
 
 function whenVisible(element: HTMLElement, start: () => void): void {
