@@ -33,7 +33,7 @@ from tests.helpers.admin import forget_password, make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.student_session import sign_in_as
 
-pytestmark = [pytest.mark.django_db, pytest.mark.dates]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -307,10 +307,12 @@ def mail(template, **context):
     )  # fmt: skip
 
 
+@pytest.mark.dates
 def test_retention_keeps_recent_rows(order):
     assert removed() == {}
 
 
+@pytest.mark.dates
 def test_leads_are_deleted_after_a_year_and_their_files_after_90_days(
     order, settings, tmp_path, django_capture_on_commit_callbacks
 ):
@@ -334,6 +336,7 @@ def test_leads_are_deleted_after_a_year_and_their_files_after_90_days(
     assert kept == {"order_confirmation", "contact_other"}, "mails about them have their address"
 
 
+@pytest.mark.dates
 def test_expired_carts_are_deleted_after_90_days(order):
     cart = Order.objects.create(
         student=order.student, email=order.email, phone="", total_amount=Decimal(10),
@@ -358,6 +361,7 @@ def test_expired_cart_with_a_payment_is_kept(order):
     assert removed() == {}
 
 
+@pytest.mark.dates
 def test_events_sign_ins_and_mails_are_deleted_after_their_retention(order):
     ProviderEvent.objects.update(received_at=timezone.now() - timedelta(days=397))
     SignIn.objects.update(started_at=timezone.now() - timedelta(days=184))
@@ -369,6 +373,7 @@ def test_events_sign_ins_and_mails_are_deleted_after_their_retention(order):
     }
 
 
+@pytest.mark.dates
 def test_accounts_are_erased_after_five_years_and_accounting_after_six(order):
     pk = order.student_id
     Lead.objects.filter(email__iexact=order.email).delete()
@@ -388,6 +393,7 @@ def test_accounts_are_erased_after_five_years_and_accounting_after_six(order):
     assert not Payment.objects.filter(order_id=order.pk).exists()
 
 
+@pytest.mark.dates
 def test_account_with_later_access_is_kept(order):
     Provisioning.objects.update(ends_on=today() - timedelta(days=6 * 365))
     Provisioning.objects.create(
@@ -396,6 +402,7 @@ def test_account_with_later_access_is_kept(order):
     assert removed() == {}
 
 
+@pytest.mark.dates
 def test_old_account_with_recent_activity_is_kept(order):
     Provisioning.objects.update(ends_on=today() - timedelta(days=6 * 365))
     assert removed() == {}, "they wrote to us this year"
@@ -406,6 +413,7 @@ def test_old_account_with_recent_activity_is_kept(order):
     assert removed() == {"Cuentas cuyo acceso terminó hace más de 5 años": 1}
 
 
+@pytest.mark.dates
 def test_sign_in_links_are_deleted_with_the_sign_ins(order):
     link = SignInLink.objects.create(student=order.student)
     age(SignInLink.objects, "created_at", days=182)
@@ -432,6 +440,7 @@ def test_accounting_of_an_active_student_is_kept(order):
     assert removed() == {}
 
 
+@pytest.mark.dates
 def test_student_who_never_bought_is_erased_after_120_days(order):
     passer_by = Student.objects.create(email="curioso@example.com", phone="+34600999999")
     Student.objects.filter(pk=passer_by.pk).update(created_at=timezone.now() - timedelta(days=121))

@@ -23,7 +23,7 @@ from apps.core.models import Mail
 from apps.orders.models import Payment, Refund
 from tests.helpers.one_of_everything import make_one_of_everything
 
-pytestmark = [pytest.mark.django_db, pytest.mark.dates]
+pytestmark = pytest.mark.django_db
 
 NOON = "2026-11-18 12:00 +0100"
 TODAY, YESTERDAY, MONDAY = (date(2026, 11, day) for day in (18, 17, 16))

@@ -33,7 +33,7 @@ from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk
 
-pytestmark = [pytest.mark.django_db, pytest.mark.dates]
+pytestmark = pytest.mark.django_db
 MADRID = ZoneInfo("Europe/Madrid")
 PAGE = "/desistimiento"
 CONFIRM = "Confirmar desistimiento"
@@ -267,6 +267,7 @@ def test_acknowledgements_to_strangers_above_those_of_a_network_are_withheld(
     assert Withdrawal.objects.filter(acknowledged=False).count() == 1
 
 
+@pytest.mark.dates
 def test_a_visitor_may_confirm_ten_statements_in_ten_minutes(client, settings):
     settings.RATE_LIMIT_SCALE = 1
     with time_machine.travel(datetime(2026, 11, 22, 10, 0, tzinfo=MADRID), tick=False):
@@ -310,6 +311,7 @@ def test_a_period_that_ends_on_a_weekend_lasts_until_monday():
     assert f"{last_day_to_withdraw(bought + timedelta(days=1)):%d/%m}" == "23/11"
 
 
+@pytest.mark.dates
 def test_open_cases_leave_out_refunded_orders_and_know_late_ones(clerk, order):
     confirm(clerk, order)
     assert Withdrawal.objects.open().count() == 1
@@ -540,6 +542,7 @@ def test_personal_data_of_a_case_can_be_exported_and_erased_once_it_is_resolved(
     assert not Mail.objects.filter(template__startswith="withdrawal").exists()
 
 
+@pytest.mark.dates
 def test_cases_without_an_order_are_deleted_after_a_year(client, order):
     confirm(client, order)
     confirm(client, details="Una compra")
@@ -548,6 +551,7 @@ def test_cases_without_an_order_are_deleted_after_a_year(client, order):
     assert Withdrawal.objects.get().order == order
 
 
+@pytest.mark.dates
 def test_pages_of_the_order_name_its_open_withdrawal(client, clerk, order):
     confirm(client, order)
     case = Withdrawal.objects.get()

@@ -20,7 +20,7 @@ from apps.orders.settlement.mark_paid import mark_paid
 from tests.helpers.factories import checkout_body, make_subject, set_terms, single, whole
 from tests.helpers.parallel import in_parallel
 
-pytestmark = [pytest.mark.django_db, pytest.mark.dates]
+pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 

@@ -34,7 +34,7 @@ from apps.students.services import change_email, find_or_create_student
 from tests.helpers.factories import make_promo, make_subject
 from tests.helpers.parallel import in_parallel
 
-pytestmark = [pytest.mark.django_db, pytest.mark.dates]
+pytestmark = pytest.mark.django_db
 MADRID = ZoneInfo("Europe/Madrid")
 END, NEXT_END = date(2027, 2, 28), date(2027, 9, 30)
 TWO_WEEKS_BEFORE = datetime(2027, 2, 14, 10, 30, tzinfo=MADRID)

@@ -110,17 +110,6 @@ def test_prices_page_has_the_anchors_presupuesto_calculadora_and_descuentos(clie
     )
 
 
-@pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad"])
-def test_promotional_notes_are_on_the_right_pages(client, path):
-    html = client.get(path).content.decode()
-    for note in (
-        "Todas las asignaturas incluyen PECs personalizadas.",
-        "Puedes pagar en 3 plazos sin intereses.",
-        "¿Prefieres las PECs generales, más económicas?",
-    ):
-        assert note in html
-
-
 def test_forms_name_the_data_controller_and_send_no_marketing(client):
     for path in ("/", "/servicios"):
         html = client.get(path).content.decode()
