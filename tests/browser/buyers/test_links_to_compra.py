@@ -204,15 +204,6 @@ def test_refused_promo_code_of_a_link_shows_the_reason(visitor, pair):
 # ---------------------------------------------------------------- subject
 
 
-def test_link_to_a_subject_puts_it_into_the_cart(visitor, pair):
-    visitor.open_catalogue(query=f"asignatura={pair[0].pk}")
-
-    expect(visitor.cart.get_by_text(pair[0].name)).to_be_visible()
-    expect(visitor.cart_button).to_contain_text("182,40")
-    visitor.open_dialog().fill_contact()
-    expect(visitor.pay_button("182,40 €")).to_be_attached()
-
-
 def test_link_to_a_subject_that_is_not_on_sale_shows_a_message(visitor, pair):
     pair[0].active = False
     pair[0].save()

@@ -129,16 +129,3 @@ def test_purchase_by_keyboard_only(visitor, shelf, subjects, email):
 
     visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID
-
-
-def test_changing_the_page_by_keyboard_focuses_the_top_of_the_list(visitor):
-    visitor.open_catalogue()
-
-    tab_to(visitor, visitor.page.get_by_role("button", name="Página 2", exact=True))
-    visitor.page.keyboard.press("Enter")
-
-    expect(visitor.page).to_have_url(re.compile("pagina=2"))
-    # Screen readers continue at the top of the list.
-    expect(
-        visitor.page.get_by_role("heading", name=re.compile(r"^\d+ asignaturas$"))
-    ).to_be_focused()

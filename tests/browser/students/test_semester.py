@@ -14,8 +14,9 @@ from apps.leads.models import Withdrawal
 from apps.orders.jobs import offer_renewals
 from apps.orders.renewals.renewals import FROM_BEFORE
 from apps.pricing.models import Terms
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.records import eventually, mail_with, orders_of, text_of
-from tests.browser.visitor import expect_to_fit, nbsp, sign_in_staff
+from tests.browser.visitor import Visitor, expect_to_fit, nbsp, sign_in_staff
 
 
 @pytest.fixture
@@ -27,11 +28,18 @@ def generous_terms(stack):
     terms.delete()
 
 
+def expect_to_fit_at_both_widths(student: Visitor) -> None:
+    """The page fits and is accessible on a wide screen and on a phone, which the student keeps."""
+    for size in (DESKTOP, PHONE):
+        student.page.set_viewport_size(size)
+        expect_to_fit(student.page)
+        student.assert_accessible()
+
+
 @pytest.mark.usefixtures("money_adds_up", "generous_terms")
-@pytest.mark.parametrize("width", [390, 1440])
-def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, width):
+def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop):
     law = shelf.put("Derecho", "200.00", lessons=3)
-    student = new_visitor(viewport={"width": width, "height": 850}, reduced_motion="reduce")
+    student = new_visitor(viewport=PHONE, reduced_motion="reduce")
     page, email = student.page, student.email
     student.open_catalogue(shelf.degree).fill_cart([], lessons=law.lessons.all()[:2])
     student.open_dialog().fill_contact().buy("95,00 €").expect_success()
@@ -43,8 +51,7 @@ def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, widt
     student.open_catalogue(shelf.degree).fill_cart([law]).open_dialog()
     student.expect_step_2()
     expect(student.dialog.get_by_text("Ya pagado por tus lecciones")).to_be_visible()
-    expect_to_fit(page)
-    student.assert_accessible()
+    expect_to_fit_at_both_widths(student)
     student.buy("95,00 €").expect_success()
     assert [order.total_cents for order in orders_of(email)] == [95_00, 95_00]
 
@@ -59,8 +66,7 @@ def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, widt
     page.goto(f"{hosted_shop}/mi-cuenta")
     expect(page.get_by_role("progressbar", name=law.name)).to_have_attribute("value", "3")
     expect(page.get_by_role("link", name="Renovar")).to_be_visible()
-    expect_to_fit(page)
-    student.assert_accessible()
+    expect_to_fit_at_both_widths(student)
 
     # The mail two weeks before the end, and its link on the same phone.
     offer_renewals()
@@ -71,8 +77,7 @@ def test_students_semester(new_visitor, visitor, shelf, stack, hosted_shop, widt
     # One price, paid at once.
     expect(page.get_by_text("Precio de renovación", exact=True)).to_be_visible()
     expect(page.get_by_text("Forma de pago")).to_have_count(0)
-    expect_to_fit(page)
-    student.assert_accessible()
+    expect_to_fit_at_both_widths(student)
     # It is for its own student.
     expect(page.get_by_role("button", name="Cambiar tus datos")).to_have_count(0)
     student.tick_boxes().press(student.pay_button("95,00 €"))

@@ -14,6 +14,7 @@ from apps.leads.models import UniversityNotice
 from apps.orders.renewals.renewals import FROM_BEFORE, renewal_link
 from apps.pages.models import LessonSample, TeamMember
 from apps.pricing.models import Terms
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.records import eventually, mail_with, orders_of, text_of
 from tests.browser.visitor import expect_to_fit
 from tests.browser.visitors.test_accessibility import assert_accessible
@@ -43,10 +44,16 @@ def maths(shelf):
     return subject
 
 
-@pytest.fixture(params=[390, 1440])
-def reader(request, new_visitor):
-    size = {"width": request.param, "height": 850}
-    return new_visitor(viewport=size, reduced_motion="reduce")
+@pytest.fixture
+def reader(new_visitor):
+    return new_visitor(viewport=PHONE, reduced_motion="reduce")
+
+
+def expect_to_fit_at_both_widths(page):
+    """The page fits on a wide screen and on a phone, which it keeps."""
+    for size in (DESKTOP, PHONE):
+        page.set_viewport_size(size)
+        expect_to_fit(page)
 
 
 def test_sample_teacher_and_exam_are_on_the_subjects_page(reader, maths):
@@ -58,7 +65,7 @@ def test_sample_teacher_and_exam_are_on_the_subjects_page(reader, maths):
     expect(understood).to_contain_text("PEC 1")
     page.get_by_role("link", name=maths.name).click()
     expect(page.get_by_role("listitem").filter(has_text="Examen: ")).to_be_visible()
-    expect_to_fit(page)
+    expect_to_fit_at_both_widths(page)
 
     page.get_by_text("Ver la respuesta").first.click()
     expect(page.get_by_text("Por la razón 1.")).to_be_visible()
@@ -70,7 +77,7 @@ def test_sample_teacher_and_exam_are_on_the_subjects_page(reader, maths):
     page.get_by_role("link", name=f"Noa Cálculo{maths.pk}").click()
     expect(page.get_by_text("Da clase desde 2010.")).to_be_visible()
     expect(page.get_by_role("link", name=maths.name)).to_be_visible()
-    expect_to_fit(page)
+    expect_to_fit_at_both_widths(page)
 
 
 def test_pages_of_subject_teacher_search_and_notice_are_accessible(new_visitor, maths):
@@ -94,7 +101,7 @@ def test_visitor_is_told_of_a_university_after_confirming_and_may_leave(reader):
     expect(page.get_by_role("status")).to_contain_text(reader.email)
     mail = mail_with("Confirma tu aviso", reader.email)
     page.goto(re.findall(r"http://\S+/avisame/confirmar\S+", text_of(mail))[0])
-    expect_to_fit(page)
+    expect_to_fit_at_both_widths(page)
     page.get_by_role("button", name="Sí, avísame").click()
     expect(page.get_by_role("heading", name="Te avisaremos")).to_be_visible()
     assert UniversityNotice.objects.get(email=reader.email).confirmed_at

@@ -40,6 +40,9 @@ def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(visi
     page.goto("/")
     for selector in (".video", ".button", ".carousel__controls", "#contacto form"):
         expect(page.locator(selector).first).to_be_hidden()
+    # No heading or band of what is hidden.
+    expect(page.get_by_role("heading", name="Así es estudiar con nosotros")).to_be_hidden()
+    expect(page.get_by_role("heading", name="Un método pensado para la distancia")).to_be_visible()
     # Folded answers are printed.
     expect(page.locator(".faq__item p").first).to_be_visible()
     # Each institution is printed once, inside a sheet of A4.
@@ -49,19 +52,16 @@ def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(visi
     boxes = [name.bounding_box() for name in names.all() if name.is_visible()]
     assert len(boxes) * 2 == names.count()
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= paper for box in boxes)
-
-
-def test_printed_pages_have_no_heading_or_band_of_what_is_hidden(visitor):
-    page = visitor.page
-    page.emulate_media(media="print")
-    page.goto("/")
-    expect(page.get_by_role("heading", name="Así es estudiar con nosotros")).to_be_hidden()
-    expect(page.get_by_role("heading", name="Un método pensado para la distancia")).to_be_visible()
     page.goto("/precios")
     expect(page.locator("#calculadora")).to_be_hidden()
-    last = page.locator(".table td").last
-    expect(last).to_be_visible()
-    expect(last).to_have_css("position", "static")
+    expect(page.locator(".table td").last).to_have_css("position", "static")
+
+
+def test_price_table_shows_its_last_column_on_a_phone(phone):
+    phone.page.goto("/precios")
+    last = phone.page.locator(".table tbody tr").first.locator("td").last
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport(ratio=1)
 
 
 def test_text_at_200_percent_keeps_menu_and_content_on_a_phone_screen(new_visitor):
@@ -100,13 +100,6 @@ def test_menu_icon_becomes_a_cross_and_header_of_1024_px_keeps_name_and_gaps(new
 
     wait_until(page, lambda: 0 <= gap() < 24)
     wait_until(page, lambda: right_edge(page, ".header__buy") <= 1024)
-
-
-def test_price_table_shows_its_last_column_on_a_phone(phone):
-    phone.page.goto("/precios")
-    last = phone.page.locator(".table tbody tr").first.locator("td").last
-    last.scroll_into_view_if_needed()
-    expect(last).to_be_in_viewport(ratio=1)
 
 
 def test_plan_links_of_the_menu_open_the_tab_of_their_plan(visitor):

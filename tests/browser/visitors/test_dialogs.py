@@ -86,14 +86,6 @@ def expect_tooltip(visitor: Visitor, button: Locator, words: str) -> None:
     expect(page.locator(TOOLTIP)).to_have_text(words)
 
 
-def test_icon_buttons_of_the_payment_dialog_have_tooltips(visitor, maths):
-    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
-    expect_tooltip(visitor, visitor.dialog.get_by_role("button", name="Cerrar"), "Cerrar")
-    visitor.fill_contact()
-    back = visitor.dialog.get_by_role("button", name="Volver a tus datos")
-    expect_tooltip(visitor, back, "Volver a tus datos")
-
-
 def test_close_buttons_of_form_dialogs_and_toasts_have_tooltips(visitor):
     visitor.page.goto("/precios#descuentos")
     visitor.press(visitor.page.get_by_text("Solicitar mi descuento"))
@@ -122,27 +114,6 @@ def test_closing_a_dialog_opened_from_the_mobile_menu_focuses_the_menu_button(ph
         phone.press(phone.dialog.get_by_role("button", name="Cerrar"))
         expect(phone.dialog).to_have_count(0)
         expect(menu).to_be_focused()
-
-
-def test_minimising_help_by_button_or_escape_focuses_its_button(visitor):
-    page = visitor.page
-    page.clock.install()
-    page.goto("/nosotros")
-    page.wait_for_load_state("load")
-    page.clock.run_for(4100)
-    button = page.locator(".help summary")
-    card = page.get_by_text("Tienes dudas?", exact=True)
-
-    button.press("Enter")
-    page.get_by_role("button", name="Minimizar").press("Enter")
-    expect(card).to_be_hidden()
-    expect(button).to_be_focused()
-
-    button.press("Enter")
-    page.get_by_role("complementary", name="Ayuda").get_by_role("link", name="Email").focus()
-    page.keyboard.press("Escape")
-    expect(card).to_be_hidden()
-    expect(button).to_be_focused()
 
 
 # ---------------------------------------------------------------- toasts on a phone

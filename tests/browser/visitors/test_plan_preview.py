@@ -35,41 +35,16 @@ def full(visitor: Visitor, preview: Locator) -> Locator:
     return preview
 
 
-def test_individual_plan_gives_access_to_pec_1_only_and_labels_the_rest_desbloquear(
-    visitor, preview
-):
-    expect(preview.get_by_role("tab")).to_have_text(["PEC Individual", "Asignatura Completa"])
-    expect(preview.get_by_text(NOTICE)).to_be_visible()
-    expect(preview.locator(".preview__item strong")).to_have_text(ITEMS)
-    expect(item(preview, "PEC 1")).to_have_attribute("aria-pressed", "true")
-    expect(item(preview, "PEC 1")).to_contain_text("Pendiente de pago")
-    # The sample lesson is open.
-    expect(preview.get_by_role("figure")).to_contain_text("La demanda de un libro")
-    for name in ITEMS[1:]:
-        locked = item(preview, name)
-        expect(locked).to_contain_text("Desbloquear")
-        expect(locked).to_have_attribute("aria-disabled", "true")
-        locked.click(force=True)
-        expect(preview.get_by_role("heading", name="PEC 1 ")).to_be_visible()
-
-
-def test_full_plan_unlocks_all_six_items_preselects_pec_2_and_shows_the_test_as_disponible(
-    visitor, preview
-):
-    full(visitor, preview)
-    expect(preview.get_by_text(NOTICE)).to_have_count(0)
-    expect(item(preview, "PEC 2")).to_have_attribute("aria-pressed", "true")
-    expect(preview.get_by_text("Desbloquear")).to_have_count(0)
-    expect(preview.get_by_text("Bloqueado")).to_have_count(0)
-    expect(block(preview, "Vídeos de teoría").get_by_role("button")).to_have_count(8)
-    test = block(preview, "Ejercicios tipo test")
-    expect(test.get_by_text("Disponible")).to_be_visible()
-    expect(test.get_by_role("button")).to_contain_text("50 preguntas")
-
-
 def test_clicking_an_accessible_item_toggles_it_and_clears_the_chosen_content(visitor, preview):
-    full(visitor, preview)
+    # The individual plan opens PEC 1, with the sample lesson.
     chosen = preview.get_by_role("figure")
+    expect(chosen).to_contain_text("La demanda de un libro")
+    expect(item(preview, "EXAMEN")).to_contain_text("Desbloquear")
+    expect(item(preview, "EXAMEN")).to_have_attribute("aria-disabled", "true")
+    full(visitor, preview)
+    expect(item(preview, "PEC 2")).to_have_attribute("aria-pressed", "true")
+    for words in (NOTICE, "Desbloquear", "Bloqueado"):
+        expect(preview.get_by_text(words)).to_have_count(0)
     visitor.press(block(preview, "Documentos").get_by_role("button").first)
     expect(chosen).to_contain_text("Así lo verás en la plataforma")
     visitor.press(item(preview, "PEC 1"))
