@@ -105,6 +105,30 @@ def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(visi
     expect(visitor.page).to_have_url(re.compile(r"/compra$"))
 
 
+def test_search_is_sent_300_ms_after_the_last_key_and_answers_are_kept_for_a_minute(visitor):
+    page = visitor.page
+    page.clock.install()
+    visitor.open_catalogue()
+    visitor.stop_the_clock()
+    requests = visitor.responses_of(CATALOGUE)
+    field = page.get_by_label("Buscar asignatura", exact=True)
+
+    def search(text: str, found: str) -> None:
+        field.fill(text)
+        page.clock.run_for(300)
+        expect(visitor.cards.first).to_contain_text(found)
+
+    field.fill("d")
+    page.clock.run_for(299)
+    search("derecho r", "Derecho romano")
+    search("", first_names(1)[0])
+    search("derecho r", "Derecho romano")
+    assert len(requests) == 1
+    page.clock.run_for(60_000)
+    search("", first_names(1)[0])
+    wait_until(page, lambda: len(requests) == 2)
+
+
 def test_search_without_results_shows_a_message(visitor):
     make_university("Universidad del Oeste", status=University.Status.COMING_SOON)
     visitor.open_catalogue(query="buscar=zzzz")

@@ -79,6 +79,17 @@ def test_selectors_for_university_degree_and_subjects_appear_in_turn_and_hide_ch
     expect(calculator.button("Ver presupuesto")).to_be_enabled()
 
 
+def test_failed_loading_of_a_list_is_only_logged_and_the_list_stays_empty(visitor):
+    visitor.watch.expect("503")
+    visitor.watch.expect("ApiError")
+    visitor.page.route("**/api/universities", lambda route: route.fulfill(status=503, body=""))
+    calculator = Calculator(visitor).ask()
+
+    options = calculator.select("Universidad").locator("option")
+    expect(options).to_have_text(["Selecciona una universidad"])
+    expect(visitor.page.locator(".toast")).to_have_count(0)
+
+
 def test_result_is_blurred_until_the_budget_is_sent_and_equals_the_server_s_result(
     new_visitor, shelf, micro, macro
 ):
