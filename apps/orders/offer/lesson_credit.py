@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from django.db.models import Exists, OuterRef, Q, QuerySet, prefetch_related_objects
 
 from apps.classroom.models import Enrolment
+from apps.classroom.rights import access_end
 from apps.core.dates import today
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
@@ -23,9 +24,10 @@ def paid_for_lessons(
 ) -> dict[int, int]:
     """The cents that the student has paid for lessons of each subject, after discounts and refunds.
 
-    Only lessons count that the student still has, once each, and only of subjects of which they
-    have no whole; of orders that are paid, not disputed and no gifts. `but_for` is an order whose
-    subjects do not count as bought. None as `subject_ids` means all subjects.
+    Only lessons count that the student has until the whole's access would end, once each, and only
+    of subjects of which they have no whole; of orders that are paid, not disputed and no gifts.
+    `but_for` is an order whose subjects do not count as bought. None as `subject_ids` means all
+    subjects.
     """
     lines = _own_lines(student_id).filter(lesson__isnull=False, order__status__in=COUNTED)
     if subject_ids is not None:
@@ -34,8 +36,10 @@ def paid_for_lessons(
         exchanged_line=OuterRef("pk"), exchanged_at=None, order__status=OrderStatus.CART
     )
     wholes = _wholes(student_id, but_for=but_for).filter(subject=OuterRef("subject"))
+    # Lessons that were used for a whole semester do not pay the next one.
+    ends_on = access_end(today()) or today()
     closed = Enrolment.objects.filter(
-        Q(ends_on__lt=today()) | ~Q(state=Enrolment.State.OPEN),
+        Q(ends_on__lt=ends_on) | ~Q(state=Enrolment.State.OPEN),
         student=student_id,
         lesson=OuterRef("lesson"),
     )

@@ -9,8 +9,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.classroom.access import Cause
-from apps.classroom.models import Enrolment, Provisioning
+from apps.classroom.models import Enrolment, Provisioning, Semester
 from apps.classroom.provisioning import provision
+from apps.classroom.rights import access_end
 from apps.core.dates import today
 from apps.core.models import SiteSettings
 from apps.invoices.snapshot import build_content
@@ -198,8 +199,23 @@ def test_lessons_of_an_order_in_dispute_or_with_instalments_to_come_are_no_credi
     assert paid_for_lessons(ana.pk) == {}
 
 
+def test_lessons_of_a_semester_are_no_credit_for_the_next_one(ana, calculus, offered, shop):
+    buy(shop, first_lesson(calculus), total="52.25")
+    ends_on = access_end(today())
+    assert ends_on is not None
+    assert Enrolment.objects.get().ends_on == ends_on
+    assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
+
+    Enrolment.objects.update(ends_on=ends_on - timedelta(days=1))
+    assert paid_for_lessons(ana.pk) == {}
+    status, answer = save(shop, whole(calculus), total="137.75")
+    assert (status, answer["total_amount"]) == (409, 190.0)
+
+
 def test_lessons_whose_access_has_ended_are_no_credit(ana, calculus, offered, shop):
     buy(shop, first_lesson(calculus), total="52.25")
+    # Without semesters no access ends by itself.
+    Semester.objects.all().delete()
     Enrolment.objects.update(ends_on=today())
     assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
     Enrolment.objects.update(ends_on=today() - timedelta(days=1))
