@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.catalogue.models import Subject
+from apps.classroom.models import Enrolment
 from apps.core.errors import AcademyError
 from apps.core.money import as_json
 from apps.orders.errors import (
@@ -246,7 +247,8 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
 
     It binds for exactly the lines of the order, and not above today's prices (docs/rules.md,
     "Orders made by staff"). Once the buyer has stored another cart in the order, it does not bind
-    any more: the total of that cart is no price that staff have agreed.
+    any more: the total of that cart is no price that staff have agreed. The total of a renewal
+    binds only while its student still has what is renewed.
     """
     by_staff = getattr(order, "by_staff", None)
     if order is None or by_staff is None or by_staff.awaits_approval or by_staff.by_buyer:
@@ -255,8 +257,16 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
         return None
     if {line.key for line in lines} != {row.key for row in order.lines.all()}:
         return None
+    if by_staff.renewal and not _still_has(order.student_id, lines):
+        return None
     today_cents = sum(line.price_cents for line in lines)
     return order.total_cents if order.total_cents <= today_cents else None
+
+
+def _still_has(student_id: int, lines: Sequence[CartLine]) -> bool:
+    """Whether the access to each line is neither paused nor withdrawn. It may have ended."""
+    rows = Enrolment.objects.filter(student=student_id, state=Enrolment.State.OPEN)
+    return {line.key for line in lines} <= set(rows.values_list("subject_id", "lesson_id"))
 
 
 def _promised_minimum(

@@ -7,7 +7,7 @@ import pytest
 import time_machine
 from django.test import Client
 
-from apps.classroom.access import Cause, pause_access
+from apps.classroom.access import Cause, pause_access, withdraw_access
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.mail.registry import NoLongerDue, render_mail
@@ -16,7 +16,7 @@ from apps.orders.checkout.place import place
 from apps.orders.checkout.recover import recover
 from apps.orders.checkout.request import Checkout
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
-from apps.orders.errors import InstalmentsUnavailable, OrderIsPersonal, RenewalIsFixed
+from apps.orders.errors import InstalmentsUnavailable, OrderIsPersonal, PriceChanged, RenewalIsFixed
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.jobs import offer_renewals
 from apps.orders.ledger.payments import ConfirmedPayment
@@ -203,6 +203,36 @@ def test_what_cannot_be_renewed_is_not_offered(ana, micro, reason):
     assert page.status_code == 409
     assert "Escríbenos" in page.content.decode()
     assert not Order.objects.exists()
+
+
+@pytest.mark.parametrize("loss", ["disputed", "refunded"])
+def test_price_of_a_renewal_ends_with_the_access_that_it_renews(ana, micro, loss):
+    order = open_order(token(ana))
+    place(checkout_of(order))
+    if loss == "disputed":
+        pause_access(order_id=900_001, cause=Cause.DISPUTE)
+    else:
+        withdraw_access(order_id=900_001)
+
+    answer = recovered(order)
+    assert (answer["total_amount"], answer["saved_total"]) == (182.4, 91.2)
+    with pytest.raises(PriceChanged):
+        place(checkout_of(order))
+    # A payment that was open arrives all the same: it is taken, and staff are told.
+    pay(order)
+    order.refresh_from_db()
+    assert order.status == Order.Status.PAID
+    assert "condiciones que ya habían cambiado" in order.flag
+
+
+def test_access_that_ended_since_is_renewed_at_the_agreed_price(ana, micro):
+    with time_machine.travel(datetime(2027, 2, 28, 23, 50, tzinfo=MADRID), tick=False):
+        order = open_order(token(ana))
+    with time_machine.travel(datetime(2027, 3, 5, 12, tzinfo=MADRID), tick=False):
+        place(checkout_of(order))
+        pay(order)
+        order.refresh_from_db()
+    assert (order.status, order.flag) == (Order.Status.PAID, "")
 
 
 def test_lessons_are_renewed_as_lessons_and_wholes_as_wholes(ana, micro):
