@@ -11,7 +11,7 @@ from apps.invoices.issue import bring_up_to_date, issue_recipient_corrective
 from apps.invoices.models import BillingDetails, Invoice
 from apps.invoices.pending import queue_invoices
 from apps.invoices.tax_ids import COUNTRIES, is_tax_id, normalized
-from apps.orders.checkout.recover import link_was_opened
+from apps.orders.checkout.recover import may_be_known_to_others
 from apps.orders.invoice_link import is_invoice_token
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, Payment
@@ -74,7 +74,7 @@ def order_of_link(order_id: str, token: str) -> Order:
 def order_of_payment(reference: str) -> Order:
     """The paid order with this payment or session at the provider.
 
-    Raises InvoicesNotFound, and InvoiceByLink if the order's recovery link was opened.
+    Raises InvoicesNotFound, and InvoiceByLink if others than the buyer may know the reference.
     """
     payments = Payment.objects.named(reference) if reference else Payment.objects.none()
     payment = (
@@ -84,7 +84,7 @@ def order_of_payment(reference: str) -> Order:
     )
     if payment is None or payment.order is None:
         raise InvoicesNotFound
-    if link_was_opened(payment.order):
+    if may_be_known_to_others(payment.order):
         raise InvoiceByLink
     return payment.order
 

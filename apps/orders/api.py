@@ -13,7 +13,7 @@ from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE, PRIVATE
 from apps.core.web.throttle import Limit
 from apps.orders.checkout.existing_order import open_order
-from apps.orders.checkout.recover import link_was_opened, note_link_opened, recover
+from apps.orders.checkout.recover import may_be_known_to_others, note_link_opened, recover
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
 from apps.orders.errors import AlreadyPaid, CartChanged, OrderNotFound, Unavailable
 from apps.orders.ledger.balance import balance_of
@@ -230,7 +230,7 @@ class OrderByPayment(PublicAPIView):
             raise Invalid("Falta session_id o payment_intent_id.")
         order = order_by_payment(session=session, payment=payment)
         # Whoever prepared the cart knows the payment's id, too.
-        is_buyers_alone = not link_was_opened(order)
+        is_buyers_alone = not may_be_known_to_others(order)
         return Response(
             {
                 "id": order.pk,

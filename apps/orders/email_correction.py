@@ -18,7 +18,7 @@ from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import move_waiting_mails, queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import SecretUrl, absolute_url
-from apps.orders.checkout.recover import link_was_opened
+from apps.orders.checkout.recover import may_be_known_to_others
 from apps.orders.errors import OrderNotFound
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
@@ -146,10 +146,10 @@ def use_correction(token: str) -> bool:
     if found is None:
         return False
     order = found[0]
-    opened = link_was_opened(order) or _was_passed_on(order)
-    if opened or not _is_new_student(order) or (to and _is_unsettled(to)):
+    is_known = may_be_known_to_others(order)
+    if is_known or not _is_new_student(order) or (to and _is_unsettled(to)):
         reason = f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano."
-        if opened:
+        if is_known:
             reason = (
                 f"Alguien con el enlace del pedido dice que su correo es {email}. Antes de "
                 "cambiarlo, comprueba quién ha pagado."
@@ -164,12 +164,6 @@ def use_correction(token: str) -> bool:
     _move_order(order, before=before, to=to)
     confirm_address(to)
     return True
-
-
-def _was_passed_on(order: Order) -> bool:
-    """Whether somebody else than who placed the order may have paid it, without its link."""
-    on_page = order.payments.exclude(session="")
-    return order.payments.transfers().exists() or on_page.exists()
 
 
 def _is_corrected(order: Order) -> bool:

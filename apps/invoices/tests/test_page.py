@@ -152,6 +152,29 @@ def test_who_prepared_the_cart_gets_no_invoice_of_what_another_person_has_paid(
     assert Invoice.objects.get().order == order
 
 
+def test_who_passed_the_page_of_stripe_on_learns_no_more_than_that_it_was_paid(
+    seller, api, sandbox, settings, clerk, work
+):
+    """They know the session's id. Whoever got the address of the page has paid there."""
+    settings.STRIPE_CHECKOUT = "hosted"
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    assert sandbox.pay(placed) == ""
+    session = placed["session_id"]
+    api.post("complete-payment", {"session_id": session})
+    order = Order.objects.get(pk=placed["order_id"])
+
+    status, answer = api.post("invoice-details", {**DETAILS, "session_id": session})
+    assert (status, answer["code"]) == (409, "invoice_by_link")
+    assert api.client.get(f"/factura?pago={session}").status_code == 409
+    assert not BillingDetails.objects.exists()
+    assert api.client.post(invoice_url(order), DETAILS).status_code == 302
+    refund(order, clerk)
+    work()
+    assert order.status == Order.Status.REFUNDED
+    status, answer = api.get("orders/by-payment", session_id=session)
+    assert (status, answer["status"], "refund" in answer) == (200, "paid", False)
+
+
 def test_refunded_orders_have_nothing_to_invoice(order, api, clerk, work):
     refund(order, clerk)
     work()

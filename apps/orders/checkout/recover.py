@@ -78,6 +78,17 @@ def link_was_opened(order: Order) -> bool:
     return order.events.filter(kind=EventKind.LINK_OPENED).exists()
 
 
+def may_be_known_to_others(order: Order) -> bool:
+    """Whether others than the buyer may have the token of the order, or the id of its payment.
+
+    Its recovery link was opened before it was paid. Or it was paid by a transfer, which whoever
+    got the mail with the bank's data may have made, or on Stripe's page, whose address can be
+    passed on.
+    """
+    on_page = order.payments.exclude(session="")
+    return link_was_opened(order) or order.payments.transfers().exists() or on_page.exists()
+
+
 def note_link_opened(order: Order) -> None:
     """Record, once for an order, that its recovery link was opened."""
     if link_was_opened(order):
