@@ -29,7 +29,7 @@ def test_admin_shows_a_mail_with_its_own_styles(clerk):
 def test_admin_shows_mail_samples_in_the_dark_scheme_and_at_phone_width(clerk):
     clerk.goto("/admin/core/mail/")
     clerk.get_by_role("link", name="Modelos de correo").click()
-    clerk.get_by_role("link", name="Confirmación de tu pedido n.º 1042").click()
+    clerk.get_by_role("link", name="Confirmación de la compra", exact=True).click()
     letter = clerk.frame_locator("iframe[title=Mensaje]")
     expect(letter.get_by_role("heading", name="Gracias por tu compra, Ana")).to_be_visible()
     expect(letter.locator("body")).to_have_css("background-color", "rgb(250, 247, 242)")
@@ -41,6 +41,12 @@ def test_admin_shows_mail_samples_in_the_dark_scheme_and_at_phone_width(clerk):
     clerk.get_by_role("link", name="Móvil").click()
     expect(clerk.locator("iframe[title=Mensaje]")).to_have_css("width", "390px")
     expect(letter.get_by_text("Pago en 3 plazos")).to_be_visible()
+
+    clerk.get_by_role("link", name="el texto").click()
+    clerk.get_by_role("button", name="Ver antes de guardar").click()
+    draft = clerk.get_by_role("heading", name=re.compile("Así quedaría"))
+    expect(draft).to_be_in_viewport()
+    expect(draft).to_be_focused()
 
 
 def test_promo_code_is_restricted_to_subjects_found_by_typing_letters(clerk):
