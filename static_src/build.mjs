@@ -123,15 +123,18 @@ const writeManifest = {
 };
 
 /**
- * Remove the import of esbuild's CommonJS helpers from the scripts without React. esbuild adds that
- * import to every entry point, but these use no helper, and each page would have to fetch one more
- * file.
+ * Remove the import of esbuild's CommonJS helpers from the scripts that use none of them. esbuild
+ * adds that import to every script, and a page without React would have to fetch one more file.
  */
 function removeHelperImport(outputs) {
-  const withoutReact = outputs.filter(({ file }) => /^(main|search)-\w+\.js$/.test(file));
-  for (const { file } of withoutReact) {
+  const scripts = outputs.filter(({ file }) => file.endsWith(".js"));
+  // The helpers are no module of a package or of ours.
+  const helpers = scripts.find(
+    ({ inputs, imports }) => Object.keys(inputs).length === 0 && imports.length === 0,
+  );
+  for (const { file } of scripts) {
     const code = readFileSync(join(output, file), "utf8");
-    writeFileSync(join(output, file), code.replace(/^import"\.\/chunk-\w+\.js";/, ""));
+    writeFileSync(join(output, file), code.replace(`import"./${helpers.file}";`, ""));
   }
 }
 

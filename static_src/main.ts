@@ -24,9 +24,19 @@ addEventListener("pointerdown", () => {
 for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   const { src, load } = element.dataset;
   if (!src) continue;
+  // A form with `data-hold` that is sent before the island is mounted waits, and its button shows
+  // that it is busy. The island finds the button, or `data-submitted`.
+  element.addEventListener("submit", (event) => {
+    if ("mounted" in element.dataset || !(event.target as Element).matches("[data-hold]")) return;
+    event.preventDefault();
+    element.dataset.submitted = "";
+    event.submitter?.setAttribute("aria-busy", "true");
+  });
   when((load ?? "load") as LoadCondition, element, async () => {
     const island = await importAll(src.split(" ")).catch((error: Error) => {
-      if ("submitted" in element.dataset) element.querySelector("form")?.submit();
+      // The server answers this press, and further ones.
+      element.querySelector("[data-hold]")?.removeAttribute("data-hold");
+      element.querySelector<HTMLElement>("button[aria-busy]")?.click();
       throw error;
     });
     await released;

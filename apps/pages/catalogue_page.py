@@ -78,6 +78,11 @@ class CatalogueQuery:
 
     def url(self, page: int) -> str:
         """Return the URL of another page of the list, for visitors without JavaScript."""
+        params = self.params(page)
+        return f"/compra?{urlencode(params)}" if params else "/compra"
+
+    def params(self, page: int) -> dict[str, str | int]:
+        """Return the parameters of the query string of a page of the list."""
         params: dict[str, str | int] = {}
         if self.university_id is not None:
             params["universidad"] = self.university_id
@@ -91,7 +96,7 @@ class CatalogueQuery:
             params["por_pagina"] = self.page_size
         if page > 1:
             params["pagina"] = page
-        return f"/compra?{urlencode(params)}" if params else "/compra"
+        return params
 
     def as_props(self) -> Shape:
         return {
@@ -126,6 +131,7 @@ def compra(request: HttpRequest) -> HttpResponse:
             "announced": any(university["coming_soon"] for university in universities),
             "degrees": degrees,
             "query": query,
+            "list_params": query.params(query.page),
             "page_sizes": PAGE_SIZES,
             "orders": [(value, label) for value, (label, _) in ORDERS.items()],
             "page": page,

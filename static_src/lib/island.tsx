@@ -19,8 +19,9 @@ import "./page/toast";
  * The returned function takes the element that the template tag `island` wrote, validates its JSON
  * props and renders the component as a transition, so that the browser can handle input meanwhile.
  * The server's HTML stays visible until React has rendered. If an element in it had the focus, the
- * element with the same id gets the focus. A press or a change of a field in it is not lost: the
- * component is rendered anew after it. Invalid props throw, and the server's HTML stays.
+ * element with the same id gets the focus. A press, a change of a field or a form that is sent is
+ * not lost: the component is rendered anew after it. Invalid props throw, and the server's HTML
+ * stays.
  */
 export function defineIsland<Schema extends z.ZodMiniType<object>>(
   schema: Schema,
@@ -40,8 +41,9 @@ export function defineIsland<Schema extends z.ZodMiniType<object>>(
     let attempt = 0;
     const onPress = () => {
       released = new Promise((resolve) => {
-        const onRelease = () => setTimeout(resolve);
-        for (const type of RELEASES) addEventListener(type, onRelease, { once: true });
+        for (const [type, ms] of RELEASES) {
+          addEventListener(type, () => setTimeout(resolve, ms), { once: true });
+        }
       });
       render();
     };
@@ -49,6 +51,7 @@ export function defineIsland<Schema extends z.ZodMiniType<object>>(
       element.removeEventListener("focusin", onFocus);
       element.removeEventListener("pointerdown", onPress);
       element.removeEventListener("change", render);
+      element.removeEventListener("submit", render);
       element.dataset.mounted = "";
       // Restore the focus only if its element was removed with the server's HTML.
       if (!focusedId || document.activeElement !== document.body) return;
@@ -68,11 +71,18 @@ export function defineIsland<Schema extends z.ZodMiniType<object>>(
     }
     element.addEventListener("pointerdown", onPress);
     element.addEventListener("change", render);
+    element.addEventListener("submit", render);
     render();
   };
 }
 
-const RELEASES = ["pointerup", "pointercancel"];
+// How a press ends, and after how many milliseconds no click follows. On a touch screen the click is
+// an event of its own, which may follow late.
+const RELEASES = [
+  ["click", 0],
+  ["pointercancel", 0],
+  ["pointerup", 500],
+] as const;
 
 type OnMountProps = { after?: Promise<void> | undefined; onMount(): void; children: ReactNode };
 

@@ -7,6 +7,8 @@ import type { BindingQuote } from "../../lib/pricing/bindingQuote";
 import {
   activeLessons,
   type CartLine,
+  isComplete,
+  lineOf,
   toggleAll,
   toggleLesson,
   withoutUnavailable,
@@ -46,7 +48,7 @@ export function Catalogue(props: Props) {
   const { chosen } = props;
   // The page's link may name a subject, which the server has loaded.
   const [cart, setCart] = useState<CartLine[]>(() =>
-    chosen?.subject ? chosenInLink(chosen.subject) : [],
+    withEarlyChoices(chosen?.subject ? chosenInLink(chosen.subject) : [], props.page.results),
   );
   useEffect(() => {
     if (chosen && !chosen.subject) toast({ title: NOT_ON_SALE, tone: "info" });
@@ -176,6 +178,24 @@ function chosenInLink(subject: CatalogueSubject): CartLine[] {
     .map(({ id }) => id)
     .filter((id) => !subject.completeOnly && named.includes(String(id)));
   return lessonIds.length > 0 ? [{ subject, lessonIds }] : toggleAll([], subject);
+}
+
+/** The server's buttons and boxes. They are read also after React has replaced them. */
+let served: NodeListOf<Element> | undefined;
+
+/** The cart with what was chosen in the server's HTML, which the page shows until this is mounted. */
+function withEarlyChoices(cart: CartLine[], subjects: CatalogueSubject[]): CartLine[] {
+  served ??= document.querySelectorAll("[id^=elegir-], [id^=leccion-]");
+  const pressed = [...served].filter((one) => one.matches("[aria-busy], :checked"));
+  const ids = new Set(pressed.map(({ id }) => id));
+  return subjects.reduce((chosen, subject) => {
+    const line = lineOf(chosen, subject.id);
+    if (line && isComplete(line)) return chosen;
+    if (ids.has(`elegir-${subject.id}`)) return toggleAll(chosen, subject);
+    return subject.lessons
+      .filter(({ id }) => ids.has(`leccion-${id}`) && !line?.lessonIds.includes(id))
+      .reduce((more, { id }) => toggleLesson(more, subject, id), chosen);
+  }, cart);
 }
 
 /** Load the quote of the page's link (/compra?presupuesto=…) with its subjects. */

@@ -101,6 +101,7 @@ export const SubjectCard = memo(
             <div className="subject__actions">
               <button
                 type="button"
+                id={`elegir-${id}`}
                 className={complete ? "button button--quiet" : "button button--soft"}
                 aria-label={`${selectAll}: ${name}`}
                 disabled={active.length === 0}
@@ -205,6 +206,7 @@ function LessonRow({ lesson, priceCents, completeOnly, ticked, onToggle }: Lesso
         <input
           type="checkbox"
           className="checkbox"
+          id={`leccion-${lesson.id}`}
           checked={ticked}
           disabled={expired}
           onChange={onToggle}

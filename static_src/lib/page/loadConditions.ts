@@ -22,20 +22,10 @@ function whenVisible(element: HTMLElement, start: () => void): void {
   observer.observe(element);
 }
 
-/**
- * The first touch, pointing or focus starts the island. A form with `data-hold` that is sent
- * before the island is mounted waits, and its button shows that it is busy: the island finds
- * `data-submitted`, and the loader sends the form if the island's code can't be loaded.
- */
+/** The first touch, pointing, focus or press starts the island. */
 function onInteraction(element: HTMLElement, start: () => void): void {
   const events = ["pointerenter", "pointerdown", "focusin", "submit"];
-  const begin = (event: Event) => {
-    if (event.type === "submit") {
-      if ("mounted" in element.dataset || !(event.target as Element).matches("[data-hold]")) return;
-      event.preventDefault();
-      element.dataset.submitted = "";
-      (event as SubmitEvent).submitter?.setAttribute("aria-busy", "true");
-    }
+  const begin = () => {
     if (!started) start();
     started = true;
   };

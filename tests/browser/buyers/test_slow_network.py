@@ -24,6 +24,30 @@ def test_buy_button_of_a_subject_is_busy_at_once(phone, shelf):
     expect(button).not_to_have_attribute("aria-busy", "true")
 
 
+def test_choices_before_the_catalogue_is_loaded_are_in_the_cart(phone, shelf):
+    whole, single, further = (shelf.put(name, "200.00", lessons=2) for name in ("A", "B", "C"))
+    page = phone.page
+    phone.watch.expect("net::ERR_FAILED.*/catalogue-|catalogue-.*net::ERR_FAILED")
+    phone.watch.expect("catalogue-")
+    failing = HeldRequests(page, "**/catalogue-*.js")
+    page.goto(f"/compra?carrera={shelf.degree.pk}")
+    phone.press(phone.select_all(whole))
+    expect(phone.select_all(whole)).to_have_attribute("aria-busy", "true")
+    # If the code can't be loaded, the server answers the press: the next page has the choice.
+    held = HeldRequests(page, "**/catalogue-*.js")
+    failing.first().abort()
+    page.wait_for_url(f"**/compra?universidad=*&asignatura={whole.pk}")
+    phone.tick(phone.lesson_box(single.lessons.first()))
+    phone.select_all(further).focus()
+    page.keyboard.press("Enter")
+    expect(phone.cart_button).to_have_count(0)
+    held.release()
+    expect(phone.cart_button).to_contain_text("Ver carrito · 3 ·")
+    expect(phone.lesson_box(single.lessons.first())).to_be_checked()
+    expect(phone.lesson_box(single.lessons.last())).not_to_be_checked()
+    expect(page.get_by_role("button", name="Quitar selección: C")).to_be_focused()
+
+
 def test_filters_answer_at_once_and_a_slow_answer_has_a_sentence(visitor, shelf):
     shelf.put("Química", "200.00")
     page = visitor.page
