@@ -41,6 +41,13 @@ GOOD = {
 }
 PK = "STRIPE_PUBLISHABLE_KEY debe empezar por pk_: se entrega a los visitantes."
 SITE = "SITE_URL debe ser una dirección como https://midominio.es, sin nada detrás."
+IN_MOODLE = {
+    "CLASSROOM": "moodle",
+    "MOODLE_URL": "https://aula.test",
+    "MOODLE_TOKEN": "x",
+    "PORTAL_URL": "https://aula.test/my/",
+    "PORTAL_PROFILE_URL": "https://aula.test/user/profile.php",
+}
 PORTAL = "PORTAL_URL debe ser una dirección como https://aula.midominio.es, o /aula en este sitio."
 TEST = {
     "STRIPE_SECRET_KEY": "sk_test_1",
@@ -151,7 +158,11 @@ REFUSED = [
     ({"MOODLE_GROUP": "{curso}"}, "MOODLE_GROUP solo admite {semester} y {year} entre llaves."),
     ({"MOODLE_GROUP": "{year"}, "MOODLE_GROUP solo admite {semester} y {year} entre llaves."),
     (
-        {"CLASSROOM": "moodle", "MOODLE_URL": "https://aula.test", "MOODLE_TOKEN": ""},
+        {**IN_MOODLE, "PORTAL_URL": "/aula"},
+        "PORTAL_URL no puede ser /aula si el aula es otra web: esa página lleva al aula.",
+    ),
+    (
+        {**IN_MOODLE, "MOODLE_TOKEN": ""},
         "CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.",
     ),
     (
@@ -174,7 +185,7 @@ REFUSED = [
     ),
     ({"PORTAL_URL": "http://aula.test/my/"}, "PORTAL_URL debe empezar por https://."),
     (
-        {"CLASSROOM": "moodle", "MOODLE_URL": "http://aula.test", "MOODLE_TOKEN": "x"},
+        {**IN_MOODLE, "MOODLE_URL": "http://aula.test"},
         "MOODLE_URL debe empezar por https://.",
     ),
 ]

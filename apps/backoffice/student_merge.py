@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -12,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
+from apps.classroom.backends import current_classroom
 from apps.classroom.models import Account, Enrolment
 from apps.core.errors import AcademyError
 from apps.core.input_fields import EmailFormField
@@ -156,6 +156,6 @@ def _about_accounts(merged: Student, into: Student) -> list[str]:
     if into.pk not in having:
         return [f"La cuenta del aula de {merged.email} pasa a tener el correo {into.email}."]
     sentences = [f"La cuenta del aula de {merged.email} pierde su acceso, que pasa a la otra."]
-    if settings.CLASSROOM == "moodle":
-        sentences.append("La cuenta vacía sigue en Moodle; borrarla se hace allí.")
+    if platform := current_classroom().platform:
+        sentences.append(f"La cuenta vacía sigue en {platform}; borrarla se hace allí.")
     return sentences

@@ -31,6 +31,13 @@ def configuration_problems() -> list[str]:
         for name in ("PORTAL_URL", "PORTAL_PROFILE_URL")
         if not _is_address(getattr(settings, name))
     ]
+    problems += [
+        f"{name} no puede ser {page} si el aula es otra web: esa página lleva al aula."
+        for name, page in {"PORTAL_URL": "/aula", "PORTAL_PROFILE_URL": "/aula/perfil"}.items()
+        if settings.CLASSROOM in CLASSROOMS
+        and settings.CLASSROOM != "local"
+        and getattr(settings, name) == page
+    ]
     problems += range_problems(RANGES)
     if settings.CLASSROOM_SIGN_IN:
         problems += _sign_in_problems()

@@ -4,11 +4,11 @@ import logging
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
 from apps.classroom.access import withdraw_access
+from apps.classroom.backends import current_classroom
 from apps.classroom.models import AccessChange, Account, Enrolment, Progress, Provisioning
 from apps.classroom.one_sign_in.entry_codes import forget_codes
 from apps.classroom.progress import RETENTION as PROGRESS_RETENTION
@@ -52,12 +52,13 @@ def _export(email: str) -> list[dict[str, Any]]:
 
 def _preview(email: str) -> list[str]:
     count = Enrolment.objects.filter(student__email=email).count()
+    platform = current_classroom().platform
     return [
         f"Se retira el acceso al aula: {text}."
         for text in counted(count, "matrícula", "matrículas")
     ] + (
-        ["La cuenta en Moodle queda sin matrículas; borrarla se hace allí."]
-        if settings.CLASSROOM == "moodle" and Account.objects.filter(student__email=email).exists()
+        [f"La cuenta en {platform} queda sin matrículas; borrarla se hace allí."]
+        if platform and Account.objects.filter(student__email=email).exists()
         else []
     )
 

@@ -21,7 +21,7 @@ from apps.orders.gifts.serializers import (
 from apps.orders.models.order import PROVIDER_ID_LENGTH
 from apps.orders.offer.again import Wishes
 from apps.orders.offer.cart import CheckoutItem
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent
 

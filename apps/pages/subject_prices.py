@@ -6,7 +6,7 @@ from typing import Self
 from apps.catalogue.models import Lesson, Subject
 from apps.core.money import format_euros, to_cents
 from apps.orders.offer.offer import offer_of_subject
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import Campaigns, SubjectCard, campaign_for, subject_card
 from apps.pricing.sale_terms import SaleTerms

@@ -11,13 +11,11 @@ from datetime import date
 from enum import StrEnum
 from typing import Literal
 
-from apps.core.money import CENTS_PER_EURO, format_whole_euros, half_up, list_price_cents
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.core.money import CENTS_PER_EURO, half_up, list_price_cents
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.sale_terms import SaleTerms
 
 PromoKind = Literal["PORCENTAJE", "FIJO"]
-InstalmentsRefusal = Literal["no_complete_subject", "below_minimum"]
 QuoteMismatch = Literal["other_subjects", "other_payment_type", "cheaper_today"]
 
 PERCENT = 100
@@ -147,11 +145,13 @@ class QuoteTerms:
 class Item:
     """A cart line: a complete subject at its `final_price`, or a single lesson at its `price`.
 
-    `paid_cents` were paid for lessons of the complete subject that its buyer has.
+    `subject_id` is that of the subject, or of the lesson's. `paid_cents` were paid for lessons of
+    the complete subject that its buyer has.
     """
 
     price_cents: int
     complete: bool
+    subject_id: int | None = None
     degree_id: int | None = None
     paid_cents: int = 0
 
@@ -210,12 +210,6 @@ class CartQuote:
     subtotal_cents: int
     total_cents: int
     promo_cents: int
-
-    def due_now_cents(self, payment_type: PaymentType, plan: InstalmentPlan) -> int:
-        """Return the amount of the first payment: the total, or the first instalment of `plan`."""
-        if payment_type == PaymentType.FULL:
-            return self.total_cents
-        return plan.split(self.total_cents)[0]
 
 
 @dataclass(frozen=True)
@@ -379,7 +373,7 @@ def promo_discount_cents(promo: PromoTerms, remaining_cents: int) -> int:
 
 def quote_mismatch(
     quoted: QuoteTerms,
-    chosen: Sequence[tuple[int, Item]],
+    items: Sequence[Item],
     *,
     terms: SaleTerms,
     payment_type: PaymentType,
@@ -387,40 +381,19 @@ def quote_mismatch(
 ) -> QuoteMismatch | None:
     """Return why a quote does not bind for a cart, or None if it binds.
 
-    `chosen` has the subject id and the item of each line. The caller checks that the quote has not
-    expired and has not been used. A quote never costs more than the same cart without it, today's
-    campaign and discounts included.
+    The caller checks that the quote has not expired and has not been used. A quote never costs more
+    than the same cart without it, today's campaign and discounts included.
     """
-    ids = [subject_id for subject_id, _ in chosen]
-    all_complete = all(item.complete for _, item in chosen)
+    ids = [item.subject_id for item in items]
+    all_complete = all(item.complete for item in items)
     if not all_complete or len(ids) != len(quoted.subject_ids) or set(ids) != quoted.subject_ids:
         return "other_subjects"
     if payment_type != quoted.payment_type:
         return "other_payment_type"
-    items = [item for _, item in chosen]
     today = quote_cart(items, terms=terms, payment_type=payment_type, campaigns=campaigns)
     if today.total_cents < quoted.price_cents:
         return "cheaper_today"
     return None
-
-
-def instalments_refusal(
-    items: Sequence[Item], total_cents: int, *, terms: SaleTerms
-) -> InstalmentsRefusal | None:
-    """Return why a cart can't be paid in instalments, or None if it can."""
-    if not any(item.complete for item in items):
-        return "no_complete_subject"
-    if total_cents < terms.instalment_minimum_total_cents:
-        return "below_minimum"
-    return None
-
-
-def instalments_refusal_sentence(refusal: InstalmentsRefusal, terms: SaleTerms) -> str:
-    """The refusal in Spanish."""
-    if refusal == "no_complete_subject":
-        return "Para pagar a plazos hace falta al menos una asignatura completa."
-    minimum = format_whole_euros(terms.instalment_minimum_total_cents)
-    return f"Para pagar a plazos el total debe ser de al menos {minimum}."
 
 
 def subject_card(

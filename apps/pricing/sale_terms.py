@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 
 

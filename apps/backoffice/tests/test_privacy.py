@@ -266,6 +266,13 @@ def test_erasure_page_previews_what_is_deleted(order, admin_client):
     assert not Student.objects.filter(email=order.email).exists()
 
 
+def test_preview_says_that_the_account_stays_where_the_classroom_is_another_site(order, settings):
+    stays = "La cuenta en Moodle queda sin matrículas; borrarla se hace allí."
+    assert stays not in preview_erasure(order.email)
+    settings.CLASSROOM = "moodle"
+    assert stays in preview_erasure(order.email)
+
+
 def test_erasure_page_shows_why_erasure_is_refused(order, admin_client):
     Order.objects.update(status="paying")
     asked = {"action": "erase", "_selected_action": [order.student_id]}

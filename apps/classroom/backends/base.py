@@ -2,7 +2,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from apps.core.retries import ErrorForStaff
 from apps.students.models import Student
@@ -131,7 +131,11 @@ class Classroom(Protocol):
 
     The methods may call another site, so they run outside any transaction. They raise their errors;
     the caller stores the error and retries.
+
+    `platform` is what staff call the other site that keeps the accounts; empty if it is this one.
     """
+
+    platform: ClassVar[str]
 
     def ensure_account(self, student: Student, known: Known) -> ExternalAccount:
         """Find or create the student's account. Raises NeedsStaff if a person has to decide."""

@@ -11,6 +11,8 @@ class LocalClassroom:
     Those rows are written for every backend, so these methods have nothing to do.
     """
 
+    platform = ""
+
     def ensure_account(self, student: Student, known: Known) -> ExternalAccount:
         return ExternalAccount(str(student.pk), student.email, student.email, made_by_shop=True)
 

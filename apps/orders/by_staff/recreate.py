@@ -25,7 +25,7 @@ from apps.orders.offer.cart import CartLine
 from apps.orders.offer.offer import Asked, Facts, Offer, make_offer
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import campaigns_today, current_terms
 

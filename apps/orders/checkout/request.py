@@ -8,7 +8,7 @@ from apps.orders.gifts.details import GiftDetails
 from apps.orders.models import Order
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Offer
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 
 

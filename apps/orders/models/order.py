@@ -24,7 +24,7 @@ from apps.orders.models.statuses import (
     PaymentStatus,
     RefusalKind,
 )
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student

@@ -148,7 +148,7 @@ def binding_price(
             quoted = replace(quoted, price_cents=quoted.price_cents + quote.friend_cents)
     mismatch = quote_mismatch(
         quoted,
-        [(line.subject_id, line.item) for line in lines],
+        [line.item for line in lines],
         terms=terms,
         payment_type=payment_type,
         campaigns=campaigns,

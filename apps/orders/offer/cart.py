@@ -59,7 +59,7 @@ class CartLine:
 
     @property
     def item(self) -> Item:
-        return Item(self.price_cents, self.lesson is None, self.subject.degree_id)
+        return Item(self.price_cents, self.lesson is None, self.subject_id, self.subject.degree_id)
 
 
 def _refuse_repetitions(items: Iterable[CheckoutItem]) -> None:

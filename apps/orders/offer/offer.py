@@ -27,7 +27,12 @@ from apps.orders.offer.bought_before import BoughtBefore, lines_bought_before
 from apps.orders.offer.cart import CartLine, CheckoutItem, on_sale
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import Standing
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import (
+    InstalmentPlan,
+    due_now_cents,
+    instalments_refusal,
+    instalments_refusal_sentence,
+)
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
@@ -39,8 +44,6 @@ from apps.pricing.rules import (
     Campaigns,
     CartQuote,
     Discount,
-    instalments_refusal,
-    instalments_refusal_sentence,
     quote_cart,
 )
 from apps.pricing.sale_terms import SaleTerms
@@ -146,7 +149,7 @@ class Offer:
     @property
     def due_now_cents(self) -> int:
         """The amount of the first payment: the total, or the first instalment."""
-        return self.price.due_now_cents(self.payment_type, self.plan)
+        return due_now_cents(self.plan, self.total_cents, self.payment_type)
 
     def refusal(self, *kinds: type[AcademyError]) -> AcademyError | None:
         """The first refusal of one of these kinds."""
@@ -350,7 +353,6 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         binding_cents=binding.price_cents,
         binding_name=_binding_name(facts, binding),
     )
-    terms = _terms_of_instalments(facts, binding)
     offer = Offer(
         lines=tuple(
             replace(
@@ -366,15 +368,20 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         code=code,
         quote=binding.quote,
         notice=binding.notice,
-        instalment_minimum_cents=terms.instalment_minimum_total_cents,
+        instalment_minimum_cents=_instalment_minimum(facts, binding),
     )
     if asked.payment_type == PaymentType.INSTALMENTS and facts.is_renewal:
         fields = {"payment_type": [RENEWAL_AT_ONCE]}
         refusals.append(InstalmentsUnavailable(RENEWAL_AT_ONCE, fields=fields))
     elif asked.payment_type == PaymentType.INSTALMENTS:
-        reason = instalments_refusal(items, price.total_cents, terms=terms)
+        minimum_cents = offer.instalment_minimum_cents
+        reason = instalments_refusal(
+            price.total_cents,
+            has_complete_subject=any(item.complete for item in items),
+            minimum_cents=minimum_cents,
+        )
         if reason is not None:
-            sentence = instalments_refusal_sentence(reason, terms)
+            sentence = instalments_refusal_sentence(reason, minimum_cents)
             refusals.append(InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]}))
         elif asked.expected_plan not in (None, offer.plan):
             sentence = _other_plan(offer.plan)
@@ -391,12 +398,12 @@ def _binding_name(facts: Facts, binding: BindingPrice) -> str:
     return RENEWAL_NAME if facts.is_renewal else AGREED_NAME
 
 
-def _terms_of_instalments(facts: Facts, binding: BindingPrice) -> SaleTerms:
-    """Today's terms, with the least total of an earlier promise if that is lower."""
+def _instalment_minimum(facts: Facts, binding: BindingPrice) -> int:
+    """Today's least total for instalments, or that of an earlier promise if that is lower."""
+    today_cents = facts.terms.instalment_minimum_total_cents
     if not binding.is_promised or facts.promised_minimum_cents is None:
-        return facts.terms
-    least = min(facts.promised_minimum_cents, facts.terms.instalment_minimum_total_cents)
-    return replace(facts.terms, instalment_minimum_total_cents=least)
+        return today_cents
+    return min(facts.promised_minimum_cents, today_cents)
 
 
 def _other_plan(plan: InstalmentPlan) -> str:

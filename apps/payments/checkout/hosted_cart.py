@@ -9,7 +9,7 @@ from apps.catalogue.models import Subject
 from apps.core.money import format_euros
 from apps.orders.offer.offer import Offer
 from apps.payments.stripe.sessions import HostedCart, HostedLine
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 
 # Stripe's limits for a session in payment mode.

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from apps.payments.stripe.client import client, id_of, number_of, path_id, provider_errors
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan
 
 # Stripe's limits are 50 keys, and 500 characters for each value.
 _VALUE_AT_MOST = 500

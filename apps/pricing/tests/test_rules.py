@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.pricing.calculator import quote_calculator
+from apps.pricing.instalments import due_now_cents, instalments_refusal
 from apps.pricing.reads import pricing_data
 from apps.pricing.rules import (
     CampaignTerms,
@@ -15,7 +16,6 @@ from apps.pricing.rules import (
     QuoteTerms,
     SubjectCard,
     campaign_for,
-    instalments_refusal,
     promo_discount_cents,
     quote_cart,
     quote_mismatch,
@@ -76,7 +76,7 @@ def items_of(case):
     degrees = case.get("degrees", [None] * len(prices))
     paid = case.get("paid", []) + [0] * len(prices)
     return [
-        Item(price, at < len(case["subjects"]), degree, paid[at])
+        Item(price, at < len(case["subjects"]), degree_id=degree, paid_cents=paid[at])
         for at, (price, degree) in enumerate(zip(prices, degrees, strict=True))
     ]
 
@@ -108,7 +108,8 @@ def test_cart_price_matches_the_golden_case(case):
     )
     assert listed(quote) == case["discounts"]
     assert quote.total_cents == case["total"]
-    assert quote.due_now_cents(case["payment_type"], sale_terms(case).plan) == case["due_now"]
+    plan, how = sale_terms(case).plan, case["payment_type"]
+    assert due_now_cents(plan, quote.total_cents, how) == case["due_now"]
     assert quote.list_total_cents == sum(case["list_prices"])
     assert quote.subtotal_cents == sum(prices)
     assert quote.promo_cents == dict(case["discounts"]).get("Código promocional", 0)
@@ -118,7 +119,7 @@ def test_cart_price_matches_the_golden_case(case):
 def test_quote_binds_only_for_its_subjects_and_payment_type(case):
     quoted = case["quoted"]
     binding = QuoteTerms(frozenset(quoted["subjects"]), quoted["payment_type"], quoted["price"])
-    chosen = [(subject_id, Item(cents, complete)) for subject_id, cents, complete in case["cart"]]
+    chosen = [Item(cents, complete, subject_id) for subject_id, cents, complete in case["cart"]]
 
     mismatch = quote_mismatch(
         binding,
@@ -173,8 +174,12 @@ def test_first_instalment_includes_the_remainder_of_the_division(case):
 
 @pytest.mark.parametrize("case", GOLDEN["instalment_refusals"], ids=named)
 def test_instalments_require_a_complete_subject_and_the_minimum(case):
-    terms = sale_terms(case)
-    assert instalments_refusal(items_of(case), case["total"], terms=terms) == case["refusal"]
+    refusal = instalments_refusal(
+        case["total"],
+        has_complete_subject=bool(case["subjects"]),
+        minimum_cents=sale_terms(case).instalment_minimum_total_cents,
+    )
+    assert refusal == case["refusal"]
 
 
 @pytest.mark.parametrize("case", GOLDEN["subject_cards"])

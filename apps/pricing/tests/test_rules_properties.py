@@ -6,12 +6,11 @@ from datetime import date
 from hypothesis import strategies as st
 
 from apps.pricing.calculator import quote_calculator
-from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.instalments import InstalmentPlan, due_now_cents, instalments_refusal
 from apps.pricing.rules import (
     CampaignTerms,
     Item,
     PromoTerms,
-    instalments_refusal,
     promo_discount_cents,
     quote_cart,
 )
@@ -20,7 +19,7 @@ from tests.helpers.properties import given
 
 cents = st.integers(min_value=0, max_value=999_999)
 degrees = st.none() | st.integers(min_value=1, max_value=3)
-items = st.lists(st.builds(Item, cents, st.booleans(), degrees), max_size=12)
+items = st.lists(st.builds(Item, cents, st.booleans(), degree_id=degrees), max_size=12)
 payment_types = st.sampled_from(["full_payment", "installment"])
 campaigns = st.builds(
     CampaignTerms,
@@ -146,18 +145,17 @@ def test_instalments_add_up_to_the_total(total_cents, count):
     assert 0 <= payments[0] - payments[-1] < count
 
 
-@given(items, conditions, st.integers(min_value=2, max_value=12))
-def test_first_payment_is_the_total_or_the_first_instalment(items, conditions, count):
-    quote, plan = quote_cart(items, **conditions), InstalmentPlan(count, every_days=20)
-    assert quote.due_now_cents("full_payment", plan) == quote.total_cents
-    assert quote.due_now_cents("installment", plan) == plan.split(quote.total_cents)[0]
+@given(cents, st.integers(min_value=2, max_value=12))
+def test_first_payment_is_the_total_or_the_first_instalment(total_cents, count):
+    plan = InstalmentPlan(count, every_days=20)
+    assert due_now_cents(plan, total_cents, "full_payment") == total_cents
+    assert due_now_cents(plan, total_cents, "installment") == plan.split(total_cents)[0]
 
 
-@given(items, cents, sale_terms)
-def test_instalments_need_a_complete_subject_and_the_minimum_total(items, total_cents, terms):
-    is_enough = total_cents >= terms.instalment_minimum_total_cents
-    allowed = any(item.complete for item in items) and is_enough
-    assert (instalments_refusal(items, total_cents, terms=terms) is None) == allowed
+@given(cents, st.booleans(), cents)
+def test_instalments_need_a_complete_subject_and_the_minimum_total(total, has_complete, minimum):
+    refusal = instalments_refusal(total, has_complete_subject=has_complete, minimum_cents=minimum)
+    assert (refusal is None) == (has_complete and total >= minimum)
 
 
 @given(percentages, cents, cents)

@@ -13,13 +13,9 @@ import {
   toggleAll,
   toPricedItems,
 } from "../../lib/pricing/cart";
+import { instalmentsRefusal, splitInstalments } from "../../lib/pricing/instalments";
 import { formatEuros } from "../../lib/pricing/money";
-import {
-  type CartLinePrice,
-  instalmentsRefusal,
-  quoteCart,
-  splitInstalments,
-} from "../../lib/pricing/quote";
+import { type CartLinePrice, quoteCart } from "../../lib/pricing/quote";
 import type { Pricing } from "../../schemas/pricing";
 import { WholeOffer } from "../payment/WholeOffer";
 
@@ -237,9 +233,10 @@ function Totals({
   const terms = cartPriceOptions(pricing, bindingQuote, cart);
   const notice = terms.notice ?? quoteNotice;
   const quote = quoteCart(pricing, items, terms);
-  const byInstalments = quoteCart(pricing, items, { paymentType: "installment", promo: null });
-  const refusal = instalmentsRefusal(pricing, items, byInstalments.totalCents);
-  const [first, second] = splitInstalments(pricing, byInstalments.totalCents);
+  const { instalments } = pricing;
+  const { totalCents } = quoteCart(pricing, items, { paymentType: "installment", promo: null });
+  const refusal = instalmentsRefusal(items, totalCents, instalments.minimumTotalCents);
+  const [first, second] = splitInstalments(instalments, totalCents);
   return (
     <div className="cart__totals">
       <dl>
@@ -271,8 +268,8 @@ function Totals({
       {refusal === null && terms.bindingCents === null && (
         <p className="cart__instalments">
           {first === second
-            ? `O en ${pricing.instalments.count} pagos de ${formatEuros(first)}, sin intereses.`
-            : `O en ${pricing.instalments.count} pagos sin intereses: el primero de ${formatEuros(first)}, los demás de ${formatEuros(second ?? 0)}.`}
+            ? `O en ${instalments.count} pagos de ${formatEuros(first)}, sin intereses.`
+            : `O en ${instalments.count} pagos sin intereses: el primero de ${formatEuros(first)}, los demás de ${formatEuros(second ?? 0)}.`}
         </p>
       )}
     </div>

@@ -11,7 +11,7 @@ import "../../lib/common";
 import { Modal } from "../../lib/dialog/modal";
 import { BackIcon } from "../../lib/icons";
 import { dismissToasts, toast } from "../../lib/page/toast";
-import { instalmentsRefusal } from "../../lib/pricing/quote";
+import { instalmentsRefusal } from "../../lib/pricing/instalments";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
@@ -111,7 +111,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     if (purchase.paymentType !== "installment") return;
     const { totalCents } = estimateOrder(pricing, cart, purchase, bindingQuote);
     const minimumCents = instalmentMinimum(pricing, cart, purchase, bindingQuote);
-    if (instalmentsRefusal(pricing, toPricedItems(cart), totalCents, minimumCents)) {
+    if (instalmentsRefusal(toPricedItems(cart), totalCents, minimumCents)) {
       dispatch({ type: "payment_type_chosen", paymentType: "full_payment" });
     }
   }, [purchase, cart, pricing, bindingQuote, dispatch]);

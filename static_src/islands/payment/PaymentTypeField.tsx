@@ -1,5 +1,9 @@
+import {
+  instalmentsRefusal,
+  instalmentsRefusalSentence,
+  splitInstalments,
+} from "../../lib/pricing/instalments";
 import { formatEuros } from "../../lib/pricing/money";
-import { type InstalmentsRefusal, splitInstalments } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
@@ -13,7 +17,10 @@ type Props = {
   /** The total of each payment type, in cents. */
   fullCents: number;
   instalmentsCents: number;
-  refusal: InstalmentsRefusal | null;
+  /** The lines that are bought. */
+  items: readonly { complete: boolean }[];
+  /** The least total for instalments, in cents: today's, or the lower one that was promised. */
+  minimumCents: number;
   disabled: boolean;
   onChoose(paymentType: PaymentType): void;
 };
@@ -22,14 +29,11 @@ type Props = {
  * The choice between full payment and instalments, with amounts, or why instalments are refused.
  */
 export function PaymentTypeField(props: Props) {
-  const { pricing, chosen, refusal, disabled, onChoose } = props;
-  const { count, everyDays, minimumTotalCents } = pricing.instalments;
-  const [first, ...others] = splitInstalments(pricing, props.instalmentsCents);
+  const { pricing, chosen, instalmentsCents, minimumCents, disabled, onChoose } = props;
+  const { count, everyDays } = pricing.instalments;
+  const refusal = instalmentsRefusal(props.items, instalmentsCents, minimumCents);
+  const [first, ...others] = splitInstalments(pricing.instalments, instalmentsCents);
   const rest = others[0] ?? first;
-  const reasons: Record<InstalmentsRefusal, string> = {
-    no_complete_subject: "Para pagar a plazos hace falta al menos una asignatura completa.",
-    below_minimum: `Para pagar a plazos el total debe ser de al menos ${formatEuros(minimumTotalCents)}.`,
-  };
 
   return (
     <fieldset className="payment-types" disabled={disabled}>
@@ -47,7 +51,7 @@ export function PaymentTypeField(props: Props) {
         price={!refusal && instalmentAmounts(count, first, rest)}
         note={
           refusal
-            ? reasons[refusal]
+            ? instalmentsRefusalSentence(refusal, minimumCents)
             : `Cada ${everyDays} días, sin intereses. ${schedule(pricing.instalments, first, rest)}`
         }
         noteId="instalments-terms"

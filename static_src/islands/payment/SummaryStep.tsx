@@ -3,7 +3,7 @@ import { Checkbox } from "../../lib/forms/fields";
 import { NO_CODE_WITH_QUOTE } from "../../lib/pricing/bindingPrice";
 import type { BindingQuote } from "../../lib/pricing/bindingQuote";
 import { type CartLine, toCheckoutItems, toggleAll, toPricedItems } from "../../lib/pricing/cart";
-import { dueNowCents, instalmentsRefusal } from "../../lib/pricing/quote";
+import { dueNowCents } from "../../lib/pricing/instalments";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
@@ -65,10 +65,9 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
   const due =
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
-      : dueNowCents(pricing, order.totalCents, paymentType);
+      : dueNowCents(pricing.instalments, order.totalCents, paymentType);
   const totalOf = (type: typeof paymentType) =>
     (type === paymentType ? order : estimate(type)).totalCents;
-  const instalmentsCents = totalOf("installment");
   const appliedQuote = quote !== null && isAtQuotedPrice(order) ? props.bindingQuote : null;
 
   const orderHeading = useRef<HTMLHeadingElement>(null);
@@ -131,13 +130,9 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           pricing={pricing}
           chosen={paymentType}
           fullCents={totalOf("full_payment")}
-          instalmentsCents={instalmentsCents}
-          refusal={instalmentsRefusal(
-            pricing,
-            toPricedItems(cart),
-            instalmentsCents,
-            instalmentMinimum(pricing, cart, purchase, props.bindingQuote),
-          )}
+          instalmentsCents={totalOf("installment")}
+          items={toPricedItems(cart)}
+          minimumCents={instalmentMinimum(pricing, cart, purchase, props.bindingQuote)}
           disabled={busy}
           onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
         />

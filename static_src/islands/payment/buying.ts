@@ -5,6 +5,7 @@
 import "../../lib/pricing/bindingPrice";
 import "../../lib/pricing/cart";
 import "./dialogLoading";
+import "../../lib/pricing/instalments";
 import "../../lib/pricing/quote";
 import "../../schemas/catalogue";
 import "./WholeOffer";

@@ -70,7 +70,9 @@ export function instalmentMinimum(
   bindingQuote: BindingQuote | null,
 ): number {
   const today = pricing.instalments.minimumTotalCents;
-  return quote !== null && bindingQuote ? bindingQuote.instalmentMinimumFor(cart, today) : today;
+  return quote !== null && bindingQuote
+    ? bindingQuote.instalmentMinimumFor(toPricedItems(cart), today)
+    : today;
 }
 
 /**

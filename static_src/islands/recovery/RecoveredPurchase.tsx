@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from "react";
 import { formatDay } from "../../lib/dates";
 import { toast, toastOnNextPage } from "../../lib/page/toast";
 import { NO_CODE_WITH_QUOTE } from "../../lib/pricing/bindingPrice";
+import { dueNowCents } from "../../lib/pricing/instalments";
 import { formatEuros } from "../../lib/pricing/money";
-import { dueNowCents, instalmentsRefusal } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
@@ -83,10 +83,7 @@ export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Pr
   const due =
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
-      : dueNowCents(pricing, totalCents, paymentType);
-  const items = order.items.map(({ lessonId }) => ({
-    complete: lessonId === null,
-  }));
+      : dueNowCents(pricing.instalments, totalCents, paymentType);
   // As in the payment dialog: show the lines at their list price, then the discounts.
   const lines = priced?.lines ?? order.items;
   const checkoutCart = { items: checkoutItemsOf(order), totalCents, plan: pricing.instalments };
@@ -254,12 +251,8 @@ export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Pr
               chosen={purchase.paymentType}
               fullCents={order.totals.full_payment}
               instalmentsCents={order.totals.installment}
-              refusal={instalmentsRefusal(
-                pricing,
-                items,
-                order.totals.installment,
-                order.instalmentMinimumCents,
-              )}
+              items={order.items.map(({ lessonId }) => ({ complete: lessonId === null }))}
+              minimumCents={order.instalmentMinimumCents}
               disabled={busy}
               onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
             />

@@ -19,8 +19,9 @@ export function bindingPriceOf(
   paymentType: PaymentType,
 ): BindingPrice {
   if (!bindingQuote || cart.length === 0) return { bindingCents: null, notice: null };
-  const today = quoteCart(pricing, toPricedItems(cart), { paymentType, promo: null });
-  return bindingQuote.priceFor(cart, paymentType, today.totalCents);
+  const items = toPricedItems(cart);
+  const today = quoteCart(pricing, items, { paymentType, promo: null });
+  return bindingQuote.priceFor(items, paymentType, today.totalCents);
 }
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PaymentType } from "../../schemas/paymentType";
 import { bindingPriceOf, cartPriceOptions } from "./bindingPrice";
 import { makeBindingQuote } from "./bindingQuote";
-import type { CartLine } from "./cart";
+import { type CartLine, toPricedItems } from "./cart";
 import { PRICING, subject } from "./fixtures";
 
 const complete = (id: number, priceCents?: number) => ({
@@ -74,9 +74,9 @@ it("prices the cart with the quoted payment type while the quote binds, else wit
 
 it("keeps the least total for instalments of a quote that was sent before it was raised", () => {
   const byInstalments = makeBindingQuote("3.firma", { ...TERMS, paymentType: "installment" });
-  expect(byInstalments.instalmentMinimumFor(AS_QUOTED, 900_00)).toBe(3000);
-  expect(byInstalments.instalmentMinimumFor([complete(1)], 900_00)).toBe(900_00);
-  expect(QUOTE.instalmentMinimumFor(AS_QUOTED, 900_00)).toBe(900_00);
+  expect(byInstalments.instalmentMinimumFor(toPricedItems(AS_QUOTED), 900_00)).toBe(3000);
+  expect(byInstalments.instalmentMinimumFor(toPricedItems([complete(1)]), 900_00)).toBe(900_00);
+  expect(QUOTE.instalmentMinimumFor(toPricedItems(AS_QUOTED), 900_00)).toBe(900_00);
 });
 
 it("says the last day and the payment type of the quoted price", () => {

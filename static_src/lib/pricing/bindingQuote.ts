@@ -8,7 +8,10 @@
  */
 
 import type { PaymentType } from "../../schemas/paymentType";
-import type { Cart } from "./cart";
+import type { PricedItem } from "./quote";
+
+/** The order lines: a single lesson is not complete, so its cart never matches a quote. */
+type Items = readonly Pick<PricedItem, "subjectId" | "complete">[];
 
 type QuoteMismatch = "other_subjects" | "other_payment_type" | "cheaper_today";
 
@@ -28,9 +31,9 @@ export type BindingQuote = {
   /** For example "hasta el 5 de diciembre de 2026, con pago completo". */
   conditions: string;
   /** `todayCents` is what the cart costs today without the quote: it never costs more than that. */
-  priceFor(cart: Cart, paymentType: PaymentType, todayCents: number): BindingPrice;
-  /** The least total for instalments of this cart, given today's: that of the quote if it is for it. */
-  instalmentMinimumFor(cart: Cart, todayCents: number): number;
+  priceFor(items: Items, paymentType: PaymentType, todayCents: number): BindingPrice;
+  /** The least total for instalments of these items, given today's: that of the quote if it is for them. */
+  instalmentMinimumFor(items: Items, todayCents: number): number;
 };
 
 const TODAY = "Se aplican los precios de hoy.";
@@ -48,15 +51,15 @@ export function makeBindingQuote(
     paymentType,
     priceCents,
     conditions: `hasta el ${lastDay.format(validUntil)}, ${how}`,
-    priceFor(cart, chosenType, todayCents) {
-      const mismatch = quoteMismatch(terms, cartSubjects(cart), chosenType, todayCents);
+    priceFor(items, chosenType, todayCents) {
+      const mismatch = quoteMismatch(terms, items, chosenType, todayCents);
       return mismatch
         ? { bindingCents: null, notice: `${mismatchMessage(mismatch, paymentType)} ${TODAY}` }
         : { bindingCents: priceCents, notice: null };
     },
-    instalmentMinimumFor(cart, todayCents) {
+    instalmentMinimumFor(items, todayCents) {
       // Also if the cart costs less today than was quoted.
-      const isQuoted = !quoteMismatch(terms, cartSubjects(cart), "installment", priceCents);
+      const isQuoted = !quoteMismatch(terms, items, "installment", priceCents);
       return isQuoted ? terms.instalmentMinimumCents : todayCents;
     },
   };
@@ -68,26 +71,16 @@ export function makeBindingQuote(
  */
 export function quoteMismatch(
   quoted: BindingQuoteTerms,
-  chosen: readonly { subjectId: number; complete: boolean }[],
+  items: Items,
   paymentType: PaymentType,
   todayCents: number,
 ): QuoteMismatch | null {
-  const ids = chosen.map(({ subjectId }) => subjectId);
+  const ids = items.map(({ subjectId }) => subjectId);
   const same =
     ids.length === quoted.subjectIds.length && quoted.subjectIds.every((id) => ids.includes(id));
-  if (!same || !chosen.every(({ complete }) => complete)) return "other_subjects";
+  if (!same || !items.every(({ complete }) => complete)) return "other_subjects";
   if (paymentType !== quoted.paymentType) return "other_payment_type";
   return todayCents < quoted.priceCents ? "cheaper_today" : null;
-}
-
-/**
- * The subjects of the cart. A subject in single lessons is not complete and never matches a quote.
- */
-function cartSubjects(cart: Cart) {
-  return cart.map(({ subject, lessonIds }) => ({
-    subjectId: subject.id,
-    complete: lessonIds.length === 0,
-  }));
 }
 
 function mismatchMessage(mismatch: QuoteMismatch, quoted: PaymentType): string {

@@ -161,9 +161,9 @@ describe("conversions of the cart", () => {
 
   it("lists the priced items in the order shown, in cents", () => {
     expect(toPricedItems(cart)).toEqual([
-      { priceCents: 19250, complete: true, degreeId: 1 },
-      { priceCents: 5510, complete: false, degreeId: 1 },
-      { priceCents: 5510, complete: false, degreeId: 1 },
+      { priceCents: 19250, complete: true, subjectId: 2, degreeId: 1 },
+      { priceCents: 5510, complete: false, subjectId: 1, degreeId: 1 },
+      { priceCents: 5510, complete: false, subjectId: 1, degreeId: 1 },
     ]);
   });
 

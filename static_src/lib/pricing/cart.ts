@@ -117,6 +117,7 @@ export function toPricedItems(
           {
             priceCents: line.subject.finalPriceCents,
             complete: true,
+            subjectId: line.subject.id,
             degreeId: line.subject.degree.id,
             ...(paidCents.has(line.subject.id)
               ? { paidCents: paidCents.get(line.subject.id) as number }
@@ -126,6 +127,7 @@ export function toPricedItems(
       : chosenLessons(line).map(({ priceCents }) => ({
           priceCents,
           complete: false,
+          subjectId: line.subject.id,
           degreeId: line.subject.degree.id,
         })),
   );

@@ -8,11 +8,10 @@ import { isOnlyInCalculator, quoteCalculator } from "./calculator";
 import {
   dueNowCents,
   instalmentsRefusal,
-  promoDiscountCents,
-  quoteCart,
+  instalmentsRefusalSentence,
   splitInstalments,
-  subjectCard,
-} from "./quote";
+} from "./instalments";
+import { promoDiscountCents, quoteCart, subjectCard } from "./quote";
 
 const cents = z.number();
 const discounts = z.array(z.tuple([z.string(), cents]));
@@ -128,6 +127,7 @@ const itemsOf = ({ subjects, lessons, degrees, paid }: Basket) =>
   [...subjects, ...lessons].map((priceCents, at) => ({
     priceCents,
     complete: at < subjects.length,
+    subjectId: null,
     degreeId: degrees?.[at] ?? null,
     paidCents: paid?.[at] ?? 0,
   }));
@@ -162,7 +162,7 @@ describe("the golden cases shared with the server", () => {
       listTotalCents: sum(wanted.list_prices),
       totalCents: wanted.total,
     });
-    expect(dueNowCents(pricing, quote.totalCents, paymentType)).toBe(wanted.due_now);
+    expect(dueNowCents(pricing.instalments, quote.totalCents, paymentType)).toBe(wanted.due_now);
   });
 
   it.each(golden.offers)(
@@ -214,12 +214,19 @@ describe("the golden cases shared with the server", () => {
   });
 
   it.each(golden.instalments)("instalments of $total cents", ({ terms, total, payments }) => {
-    expect(splitInstalments(pricingWith(null, terms), total)).toStrictEqual(payments);
+    expect(splitInstalments(pricingWith(null, terms).instalments, total)).toStrictEqual(payments);
   });
 
   it.each(golden.instalment_refusals)("refusal of instalments: $name", (wanted) => {
-    const pricing = pricingWith(null, wanted.terms);
-    expect(instalmentsRefusal(pricing, itemsOf(wanted), wanted.total)).toBe(wanted.refusal);
+    const { minimumTotalCents } = pricingWith(null, wanted.terms).instalments;
+    const refusal = instalmentsRefusal(itemsOf(wanted), wanted.total, minimumTotalCents);
+    expect(refusal).toBe(wanted.refusal);
+  });
+
+  it("refuses instalments in the server's words, with the least total that counts", () => {
+    expect(instalmentsRefusalSentence("below_minimum", 30_00).replace("\u00a0", " ")).toBe(
+      "Para pagar a plazos el total debe ser de al menos 30 €.",
+    );
   });
 
   it.each(golden.subject_cards)("card: $final_price cents, $total_discounts %", (wanted) => {

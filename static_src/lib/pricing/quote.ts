@@ -18,15 +18,15 @@ import {
 } from "./discounts";
 import { halfUp } from "./money";
 
-export type InstalmentsRefusal = "no_complete_subject" | "below_minimum";
-
 /**
- * A complete subject with its final price, or a single lesson with its price. `paidCents` were paid
- * for lessons of the complete subject that the buyer has.
+ * A complete subject with its final price, or a single lesson with its price. `subjectId` is that of
+ * the subject, or of the lesson's. `paidCents` were paid for lessons of the complete subject that
+ * the buyer has.
  */
 export type PricedItem = {
   priceCents: number;
   complete: boolean;
+  subjectId: number | null;
   degreeId: number | null;
   paidCents?: number;
 };
@@ -136,38 +136,6 @@ export function promoDiscountCents(
 ): number {
   if (kind === "FIJO") return Math.min(value, remainingCents);
   return Math.min(halfUp(remainingCents * value, 10_000), mostCents ?? Number.POSITIVE_INFINITY);
-}
-
-/** Equal instalments; the remainder of the division is added to the first. */
-export function splitInstalments(pricing: Pricing, totalCents: number): [number, ...number[]] {
-  const { count } = pricing.instalments;
-  const rest = totalCents % count;
-  const share = (totalCents - rest) / count;
-  return [share + rest, ...Array<number>(count - 1).fill(share)];
-}
-
-/** The amount of today's payment: the total, or the first instalment. */
-export function dueNowCents(
-  pricing: Pricing,
-  totalCents: number,
-  paymentType: PaymentType,
-): number {
-  if (paymentType === "full_payment") return totalCents;
-  return splitInstalments(pricing, totalCents)[0];
-}
-
-/**
- * Why a cart can't be paid in instalments, or null when it can. `minimumCents` is today's least
- * total, or the lower one that was promised.
- */
-export function instalmentsRefusal(
-  pricing: Pricing,
-  items: readonly Pick<PricedItem, "complete">[],
-  totalCents: number,
-  minimumCents: number = pricing.instalments.minimumTotalCents,
-): InstalmentsRefusal | null {
-  if (!items.some((item) => item.complete)) return "no_complete_subject";
-  return totalCents < minimumCents ? "below_minimum" : null;
 }
 
 /** The percentage that the cards and the cart take off the prices. */

@@ -42,6 +42,8 @@ DEFAULT_POLICY_MESSAGE = (
 
 
 class MoodleClassroom:
+    platform = "Moodle"
+
     def ensure_account(self, student: Student, known: Known) -> ExternalAccount:
         return ensure_user(student, known)
 
