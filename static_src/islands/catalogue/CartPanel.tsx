@@ -69,7 +69,8 @@ export function CartContents({ heading, ...props }: Props & { heading?: ReactNod
   const keepFocus = () => box.current?.focus({ preventScroll: true });
 
   return (
-    <div className="cart__contents" ref={box} tabIndex={-1}>
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for the fields of a form.
+    <div className="cart__contents" ref={box} tabIndex={-1} role="group" aria-label="Tu compra">
       <div className="cart__head">
         {heading}
         {cart.length > 0 && (

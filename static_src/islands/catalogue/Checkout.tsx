@@ -78,11 +78,16 @@ export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
   );
   const itemCount = count === 1 ? "1 artículo" : `${count} artículos`;
 
+  const status = (
+    <p className="visually-hidden" role="status">
+      {count > 0 ? `Carrito: ${itemCount}, total ${total}` : ""}
+    </p>
+  );
+
   return (
     <>
-      <p className="visually-hidden" role="status">
-        {count > 0 ? `Carrito: ${itemCount}, total ${total}` : ""}
-      </p>
+      {/* Under a dialog the page is inert, and says nothing. */}
+      {open !== "cart" && status}
       {count > 0 && (
         <button
           type="button"
@@ -113,6 +118,7 @@ export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
           onClose={() => show(null)}
           attributes={{ className: "cart-sheet" }}
         >
+          {status}
           <CartContents cart={cart} onChange={onCartChange} onPay={pay} busy={loading} {...props} />
         </Modal>
       )}

@@ -115,7 +115,7 @@ export const SubjectCard = memo(
                 href={subjectPath(subject)}
                 target="_blank"
                 rel="noopener"
-                aria-label={`Ver más sobre ${name}`}
+                aria-label={`Ver más sobre ${name} (se abre en otra pestaña)`}
               >
                 Ver más
               </a>
@@ -157,7 +157,7 @@ export const SubjectCard = memo(
               href={subjectPath(subject)}
               target="_blank"
               rel="noopener"
-              aria-label={`Contenido de ${name}`}
+              aria-label={`Contenido de ${name} (se abre en otra pestaña)`}
             >
               Contenido
             </a>

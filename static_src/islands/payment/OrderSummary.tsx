@@ -67,7 +67,8 @@ export function OrderSummary({ order, dueNowCents, onRemove, children }: Props) 
             <dd className="price price--off">−{formatEuros(amountCents)}</dd>
           </div>
         ))}
-        <div className="order-summary__total">
+        {/* A code, another way to pay or a removed line change it while the focus is elsewhere. */}
+        <div className="order-summary__total" aria-live="polite" aria-atomic="true">
           <dt>
             Total <small>{vatSentence()}</small>
           </dt>

@@ -43,6 +43,8 @@ type Props = {
   payable: boolean;
 };
 
+const PROCESSING = "Procesando el pago…";
+
 // Stripe's minimum charge. The server completes cheaper orders without a card.
 const CARD_MINIMUM_CENTS = 50;
 
@@ -72,6 +74,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
   const free = needsNoCard(dueNowCents);
   const ways = waysToPay(academy, purchase.paymentType);
   const undecided = mustAcceptPrice(purchase);
+  const isProcessing = ["confirming", "wallet", "finishing"].includes(payment.phase);
 
   const requiredBoxes = useRef<HTMLDivElement>(null);
   // The wallet was pressed before the boxes were ticked.
@@ -165,6 +168,10 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
             {purchase.notice.text}
           </p>
         )}
+        {/* Screen readers do not report that the focused button's words change. */}
+        <p className="visually-hidden" role="status">
+          {isProcessing && PROCESSING}
+        </p>
         <button
           ref={payButton}
           type="button"
@@ -177,8 +184,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           onClick={undecided ? focusRefusal : props.onPay}
         >
           <LockIcon />
-          {["confirming", "wallet", "finishing"].includes(payment.phase)
-            ? "Procesando el pago…"
+          {isProcessing
+            ? PROCESSING
             : free
               ? "Confirmar sin pagar"
               : `Pagar ${formatEuros(dueNowCents)}`}

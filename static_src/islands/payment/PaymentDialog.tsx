@@ -136,7 +136,13 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
   return (
     <Modal
       title={view.title}
-      note={view.stepNumber && <p className="purchase__step">Paso {view.stepNumber} de 2</p>}
+      note={
+        view.stepNumber && (
+          <p className="purchase__step" aria-live="polite" aria-atomic="true">
+            Paso {view.stepNumber} de 2
+          </p>
+        )
+      }
       before={
         hasStepBefore && (
           <button

@@ -54,7 +54,6 @@ export function PaymentTypeField(props: Props) {
             ? instalmentsRefusalSentence(refusal, minimumCents)
             : `Cada ${everyDays} días, sin intereses. ${schedule(pricing.instalments, first, rest)}`
         }
-        noteId="instalments-terms"
         disabled={refusal !== null}
         {...{ chosen, onChoose }}
       />
@@ -78,11 +77,10 @@ type OptionProps = Pick<Props, "chosen" | "onChoose"> & {
   title: string;
   price: string | false;
   note: string;
-  noteId?: string;
   disabled?: boolean;
 };
 
-function Option({ type, title, price, note, noteId, disabled, chosen, onChoose }: OptionProps) {
+function Option({ type, title, price, note, disabled, chosen, onChoose }: OptionProps) {
   return (
     <label className="payment-type">
       <input
@@ -91,12 +89,11 @@ function Option({ type, title, price, note, noteId, disabled, chosen, onChoose }
         value={type}
         checked={chosen === type}
         disabled={disabled}
-        aria-describedby={noteId}
         onChange={() => onChoose(type)}
       />
       <strong>{title}</strong>
       <span className="price">{price}</span>
-      <small id={noteId}>{note}</small>
+      <small>{note}</small>
     </label>
   );
 }

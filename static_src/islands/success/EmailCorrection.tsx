@@ -32,7 +32,8 @@ export function EmailCorrection({ order }: { order: OrderCredentials }) {
 
   if (state.step === "corrected") {
     return (
-      <p role="status">
+      // The form that had the focus is gone.
+      <p role="status" tabIndex={-1} ref={(sentence) => sentence?.focus()}>
         Te hemos escrito a <strong>{state.email}</strong>: pulsa allí el enlace para recibir la
         confirmación y el acceso.
       </p>

@@ -33,7 +33,7 @@ export const EmailField = (props: Omit<FieldProps, "label"> & { label?: string }
 type Attributes = {
   id: string;
   className: string;
-  "aria-invalid": true | undefined;
+  "aria-invalid": boolean;
   "aria-describedby": string | undefined;
 };
 
@@ -59,7 +59,7 @@ export function FieldFrame({
       {children({
         id,
         className: "input",
-        "aria-invalid": error ? true : undefined,
+        "aria-invalid": !!error,
         "aria-describedby": describe(error && `${id}-error`, hint && `${id}-hint`),
       })}
       {hint && (
@@ -106,7 +106,8 @@ export function Checkbox({
           checked={checked}
           required={required}
           disabled={disabled}
-          aria-invalid={error ? true : undefined}
+          // Without it browsers report a required box as wrong before anybody has touched it.
+          aria-invalid={!!error}
           aria-describedby={error ? `${id}-error` : undefined}
           onChange={(event) => onChange?.(event.target.checked)}
         />

@@ -80,6 +80,8 @@ def test_double_click_on_the_cross_of_a_line_removes_no_other_line(visitor, shel
     crosses = re.compile("^Quitar .* del (carrito|pedido)$")
     visitor.cart.get_by_role("button", name=crosses).first.dblclick()
     expect(visitor.cart.get_by_role("button", name=crosses)).to_have_count(3)
+    # The pressed button is gone.
+    expect(visitor.cart.get_by_role("group", name="Tu compra")).to_be_focused()
     visitor.open_dialog().fill_contact()
     visitor.dialog.get_by_role("button", name=crosses).first.dblclick()
     expect(visitor.dialog.get_by_role("button", name=crosses)).to_have_count(2)

@@ -104,7 +104,7 @@ def test_total_of_0_needs_no_card_and_a_mistyped_address_is_corrected_after_it(
     visitor.page.get_by_role("button", name="¿No es tu email? Corrígelo").click()
     visitor.page.get_by_label("Tu email, bien escrito").fill(f"b.{email}")
     visitor.page.get_by_role("button", name="Enviar a este email").click()
-    expect(visitor.page.get_by_text("pulsa allí el enlace")).to_be_visible()
+    expect(visitor.page.get_by_text("pulsa allí el enlace")).to_be_focused()
     visitor.page.goto(link_in("Confirma tu correo", f"b.{email}", "/correo/confirmar"))
     visitor.page.get_by_role("button", name="Sí, es mi correo").click()
     expect(visitor.page.get_by_role("heading", name="Gracias, correo confirmado")).to_be_visible()

@@ -10,10 +10,13 @@ from tests.browser.records import only_order
 from tests.browser.visitor import (
     CHALLENGED_CARD,
     GOOD_CARD,
+    HeldRequests,
     expect_to_fit,
     tab_to,
     wait_until,
 )
+
+COMPLETION = "**/api/complete-payment"
 
 
 @pytest.fixture
@@ -52,6 +55,8 @@ def test_second_tap_of_a_double_tap_presses_nothing_else(phone, shelf, subjects)
     lines = phone.dialog.locator(".cart__line")
     phone.tap_twice(phone.dialog.get_by_role("button", name=re.compile("^Quitar")).first)
     expect(lines).to_have_count(2)
+    # The page under the dialog is inert: its own status would say nothing.
+    expect(phone.dialog.get_by_role("status")).to_have_text(re.compile("^Carrito: 2 artículos"))
     expect(phone.dialog.get_by_role("heading", name="Tu carrito")).to_be_visible()
 
 
@@ -102,14 +107,19 @@ def test_purchase_by_keyboard_only(visitor, shelf, subjects, email):
     keyboard.type("600123123")
     for box in (visitor.terms, visitor.privacy):
         tab_to(visitor, box)
+        # Without the attribute, a required box that nobody has touched is read as wrong.
+        expect(box).to_have_attribute("aria-invalid", "false")
         keyboard.press("Space")
     keyboard.press("Enter")  # Enter sends the form from any of its fields.
 
     expect(visitor.dialog.get_by_role("heading", name="Resumen y pago")).to_be_focused()
+    spoken = visitor.dialog.locator("[aria-live=polite][aria-atomic=true]")
+    expect(spoken).to_have_text(["Paso 2 de 2", re.compile(r"^Total .*237,50\s€$")])
     tab_to(visitor, visitor.field("Código promocional"))
     keyboard.type("bienvenida10")
     keyboard.press("Enter")
     expect(visitor.pay_button("213,75 €")).to_be_attached()
+    expect(spoken.last).to_have_text(re.compile(r"^Total .*213,75\s€$"))
     for box in (visitor.adult, visitor.waiver):
         tab_to(visitor, box)
         keyboard.press("Space")
@@ -125,7 +135,12 @@ def test_purchase_by_keyboard_only(visitor, shelf, subjects, email):
     expect(visitor.card_form.get_by_label("CVC")).to_be_focused()
     keyboard.type("123")
     tab_to(visitor, visitor.pay_button())
+    completion = HeldRequests(visitor.page, COMPLETION)
     keyboard.press("Enter")
+    completion.first()
+    expect(visitor.dialog.get_by_role("status").filter(has_text="Procesando")).to_be_attached()
+    completion.release()
+    visitor.page.unroute(COMPLETION)  # The success page asks there, too.
 
     visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID
