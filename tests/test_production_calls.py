@@ -1,7 +1,7 @@
 """Every task, job, command and event handler, called as production calls it.
 
 That is: by a worker, the clock, `manage.py` or the webhook, without the transaction of a test. A
-new one must be added to the tables here.
+new task or command must be added to the tables here; jobs and handlers are found.
 """
 
 from datetime import timedelta
