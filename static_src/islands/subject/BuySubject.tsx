@@ -64,6 +64,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
   const openDialog = async () => {
     if (cart.length === 0) {
       toast({ title: "Marca al menos una lección", tone: "info" });
+      button.current?.form?.querySelector<HTMLElement>(".checkbox:enabled")?.focus();
       return;
     }
     setLoading(true);

@@ -65,6 +65,11 @@ def test_keyboard_keeps_its_place_while_the_page_prepares_its_form(visitor, shel
     expect(island).to_have_attribute("data-mounted", "")
     expect(page.get_by_role("checkbox", name="PEC 2")).to_be_focused()
     expect(page.get_by_role("checkbox", name="PEC 2")).to_be_checked()
+    # With nothing ticked, Enter leads to what is missing.
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(visitor.toast("Marca al menos una lección")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="PEC 1")).to_be_focused()
 
 
 def test_lessons_are_bought_on_the_page_of_a_subject(visitor, shelf):
