@@ -36,6 +36,7 @@ from apps.orders.checkout.request import Checkout
 from apps.orders.errors import OrderIsPersonal, PriceChanged
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Gift, Order, Payment, PromoUse, Refund
+from apps.orders.models.statuses import PaymentKind
 from apps.orders.offer.cart import CartLine, CheckoutItem
 from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.refunds.effects import RefundRequest
@@ -761,6 +762,46 @@ def test_friend_code_does_not_add_to_a_discount_of_staff(client, clerk, total_ce
         assert place(asked).order.total_cents == total_cents
     with pytest.raises(PriceChanged):
         place(replace(asked, promo_code="AMIGO-ANA"))
+
+
+def order_paid_by_transfer(client, number):
+    order = order_by_staff(client, "0")
+    paid = ConfirmedPayment(f"transfer_{number}", order.total_cents, kind=PaymentKind.TRANSFER)
+    return mark_paid(order_id=order.pk, payment=paid, actor="eva")
+
+
+def confirm_refund(client, order, batch):
+    sent = {"amount": "40,00", "reason": "Error", "batch": batch, "seen": "18240", "confirm": "x"}
+    return client.post(reverse("admin:refund_order", args=[order.pk]), sent)
+
+
+def test_refund_page_does_not_go_on_with_the_refund_of_an_exchange_or_of_a_colleague(client, clerk):
+    """The clerk reads its batch in the reference of the credit, and would evade the limit."""
+    order = order_paid_by_transfer(client, 1)
+    exchange_line_of(order, clerk, make_subject("Historia"))
+    exchanged = Refund.objects.get()
+    confirm_refund(client, order, exchanged.batch)
+    assert Refund.objects.get().status == Refund.Status.CREDITED
+    assert not Mail.objects.filter(template="refund_made").exists()
+
+    other, batch = order_paid_by_transfer(client, 2), uuid4().hex
+    confirm_refund(client, other, batch)
+    refund = Refund.objects.get(batch=batch)
+    assert (refund.status, refund.user) == (Refund.Status.SUCCEEDED, clerk)
+    client.force_login(User.objects.create_superuser("olga"))
+    assert confirm_refund(client, other, batch).status_code == 200
+    assert Refund.objects.filter(payment__order=other).count() == 1
+
+
+def test_refunds_of_two_orders_in_one_batch_are_each_mailed(client, clerk):
+    """A form could send the batch of another order's refund to keep its own from the mailbox."""
+    StaffLimit.objects.update(refund_a_day=100)
+    batch = uuid4().hex
+    for number in range(2):
+        confirm_refund(client, order_paid_by_transfer(client, number), batch)
+    assert Refund.objects.count() == 2
+    for template in ("refund_made", "refund_owner"):
+        assert Mail.objects.filter(template=template).count() == 2
 
 
 @pytest.mark.parametrize("model", [Group, StaffLimit])

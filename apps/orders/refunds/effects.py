@@ -137,16 +137,16 @@ def _balance_after(order: Order, refunds: list[Refund]) -> Balance:
 
 
 def _queue_mails(order: Order, refunds: list[Refund]) -> None:
-    """Queue a mail to the buyer and one to staff, once for each batch."""
+    """Queue a mail to the buyer and one to staff, once for each batch of an order."""
     ids = [row.pk for row in refunds]
     queue_mail(
-        key=f"refund-made:{refunds[0].batch}",
+        key=f"refund-made:{order.pk}:{refunds[0].batch}",
         template="refund_made",
         to=order.email,
         context={"refund_ids": ids, "order_id": order.pk},
     )
     queue_mail(
-        key=f"refund-owner:{refunds[0].batch}",
+        key=f"refund-owner:{order.pk}:{refunds[0].batch}",
         template="refund_owner",
         to=settings.STAFF_EMAIL,
         context={"refund_ids": ids, "order_id": order.pk},

@@ -155,8 +155,9 @@ def request_refund(
 ) -> list[int]:
     """Record a confirmed refund before the provider is called. Returns the ids of its parts.
 
-    A refund has one part for each payment. `batch` is its idempotency key: a second click returns
-    the same parts. `seen_cents` is the refundable amount that the preview showed to the clerk. A
+    A refund has one part for each payment. `batch` is its idempotency key: a second click of the
+    same clerk returns the same parts. The batch of another clerk, or of an exchange, raises
+    OutOfDate: a form can't go on with a refund that it has not requested. `seen_cents` is the refundable amount that the preview showed to the clerk. A
     refund that ends the order or its plan stops all charges from now on (`ledger.plan_end`).
     Raises RefundRefused, also above the clerk's daily limit, and OutOfDate if the refundable amount
     has changed since the preview.
@@ -164,8 +165,10 @@ def request_refund(
     user = get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
     order = locked_order(order_id)
     repeated = Refund.objects.filter(batch=batch, payment__order=order).order_by("pk")
-    if repeated.exists():
-        return list(repeated.values_list("pk", flat=True))
+    if any(part.user_id != user.pk or part.credited_to_id for part in repeated):
+        raise OutOfDate
+    if repeated:
+        return [part.pk for part in repeated]
     list(order.payments.select_for_update(no_key=True))
     refuse_while_exchanging(order)
     parts = split_over_payments(order, request)

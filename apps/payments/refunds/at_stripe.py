@@ -59,10 +59,13 @@ def make_refund(
 def settle_refund(refund_id: int, *, is_watched: bool = False) -> None:
     """Settle a requested refund: find it at Stripe, or create it, or record its rejection.
 
-    Safe to repeat and to run in parallel. Staff are mailed about a rejection unless a clerk is
-    waiting for the answer (`is_watched`). Raises ProviderError if Stripe can't be reached.
+    Safe to repeat and to run in parallel. A refund that is settled, or that paid an exchange, stays
+    as it is. Staff are mailed about a rejection unless a clerk is waiting for the answer
+    (`is_watched`). Raises ProviderError if Stripe can't be reached.
     """
     refund = Refund.objects.select_related("payment").get(pk=refund_id)
+    if refund.status != Refund.Status.REQUESTED:
+        return
     try:
         problem = _carry_out(refund)
     except RefundRejected as rejection:

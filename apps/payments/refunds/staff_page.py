@@ -56,7 +56,7 @@ class RefundForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2, "cols": 60}),
         help_text="Lo lee el equipo, no el alumno.",
     )
-    batch = forms.CharField(max_length=80, required=False, widget=forms.HiddenInput)
+    batch = forms.UUIDField(required=False, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, order: Order, money: OrderMoney, *args: Any, **kwargs: Any) -> None:
@@ -149,7 +149,7 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
         return _page(request, {**context, "form": form})
     confirmed = form.refund_request()
     if "confirm" in request.POST and form.cleaned_data["batch"]:
-        batch = form.cleaned_data["batch"]
+        batch = form.cleaned_data["batch"].hex
         is_repeated = Refund.objects.filter(batch=batch, payment__order=order).exists()
         try:
             refunds = make_refund(
