@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from django.db.models import F
 from django.utils import timezone
@@ -34,10 +34,11 @@ def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, D
     for first in range(0, len(lowered), ROWS_AT_ONCE):
         some = lowered[first : first + ROWS_AT_ONCE]
         earlier = _earlier_prices([row for row, _, _ in some])
+        # Places are read only for those who have a campaign.
+        places = _places([row for row, _, _ in some]) if own else {}
         for row, before, after in some:
             base = earlier.get((type(row), row.pk), before)
-            # Its place is read only for those who have a campaign.
-            campaign = largest_percent(own, place_of(row)) if own else 0
+            campaign = largest_percent(own, places[type(row), row.pk]) if own else 0
             if after * (100 - campaign) < base * (100 - most):
                 raise OverLimit(_too_low(row, base, most, campaign))
 
@@ -56,22 +57,27 @@ def check_campaign(user: Any, campaign: OwnCampaign) -> None:
         changed_by=user, changed_at__gte=since, after__lt=F("before")
     )
     rows: list[Recorded] = [
-        *Subject.objects.filter(pk__in=lowered.values("subject")).select_related("degree"),
-        *Lesson.objects.filter(pk__in=lowered.values("lesson")).select_related("subject__degree"),
+        *Subject.objects.filter(pk__in=lowered.values("subject")),
+        *Lesson.objects.filter(pk__in=lowered.values("lesson")),
     ]
     for first in range(0, len(rows), ROWS_AT_ONCE):
-        some = [
-            row for row in rows[first : first + ROWS_AT_ONCE] if campaign.counts_at(place_of(row))
-        ]
+        some = rows[first : first + ROWS_AT_ONCE]
+        places = _places(some)
+        some = [row for row in some if campaign.counts_at(places[type(row), row.pk])]
         for row, base in zip(some, _bases(some), strict=True):
             if getattr(row, row.price_field) * (100 - campaign.percent) < base * (100 - most):
                 raise OverLimit(_too_low(row, base, most, campaign.percent))
 
 
-def place_of(row: Recorded) -> Place:
-    """The place of a subject or a lesson in the catalogue."""
-    subject = row.subject if isinstance(row, Lesson) else cast(Subject, row)
-    return Place(subject.degree.university_id, subject.degree_id, subject.pk)
+def _places(rows: Sequence[Recorded]) -> dict[tuple[type[Recorded], int], Place]:
+    """The stored places of subjects and lessons, by model and id. The rows need only their id."""
+    found: dict[tuple[type[Recorded], int], Place] = {}
+    for model, to_subject in ((Subject, ""), (Lesson, "subject__")):
+        ids = [row.pk for row in rows if isinstance(row, model)]
+        place = (f"{to_subject}degree__university", f"{to_subject}degree", f"{to_subject}pk")
+        for pk, *parts in model._base_manager.filter(pk__in=ids).values_list("pk", *place):
+            found[model, pk] = Place(*parts)
+    return found
 
 
 def _bases(rows: Sequence[Recorded]) -> list[Decimal]:

@@ -466,8 +466,12 @@ def prices_at_once(client, clerk, too_much):
 
 def prices_of_a_file(client, clerk, too_much):
     subject = make_subject(lessons=1)
-    price = b"153,59" if too_much else b"153,60"
-    file = SimpleUploadedFile("c.csv", write_catalogue("c.csv").replace(b"192,00", price))
+    return import_price(client, subject, "153,59" if too_much else "153,60")
+
+
+def import_price(client, subject, price):
+    content = write_catalogue("c.csv").replace(b"192,00", price.encode())
+    file = SimpleUploadedFile("c.csv", content)
     address = client.post(reverse("admin:catalogue_import"), {"file": file})["Location"]
     run_worker()
     found = client.get(address).context.get("upload")
@@ -476,6 +480,13 @@ def prices_of_a_file(client, clerk, too_much):
         run_worker()
     subject.refresh_from_db()
     return subject.final_price < 192
+
+
+def price_file_beside_a_campaign(client, clerk, too_much):
+    """A file names its rows by their names, and the campaign is for a place in the catalogue."""
+    subject = make_subject(lessons=1)
+    save_campaign(client, percent=12 if too_much else 10, degrees=[subject.degree_id])
+    return import_price(client, subject, "172,80")
 
 
 def refunds(client, clerk, too_much):
@@ -703,7 +714,7 @@ WAYS = [
     degree_moved_to_a_campaign, subject_moved_to_a_code,
     lesson_moved_to_a_code, price_in_the_rows_of_a_subject, price_in_small_steps,
     price_of_a_copy, prices_at_once,
-    prices_of_a_file, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
+    prices_of_a_file, price_file_beside_a_campaign, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, rests_of_exchanges_that_wait, exchange_that_is_paid_late,
     chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
     extended_again, many_extensions, gift_of_a_course_that_was_used, duplicate_transfer,

@@ -1,6 +1,7 @@
 """Uploaded files, read and imported by a worker: a large file would hold a web process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from time import monotonic
 from typing import Any
@@ -27,6 +28,11 @@ PRIORITY = -10
 # The page asks every two seconds.
 PROGRESS_EVERY_S = 1.0
 
+FAILED = (
+    "Ha fallado la web, no tu archivo, y no se ha importado nada. Avisa a quien lleva el servidor: "
+    "el fallo está en su registro."
+)
+
 State = CatalogueUpload.State
 
 
@@ -44,16 +50,33 @@ def read_upload(upload_id: int) -> None:
     upload = CatalogueUpload.objects.filter(pk=upload_id, state=State.READING).first()
     if upload is None:
         return
+    with _failure_said(upload_id):
+        try:
+            diff = diff_catalogue(_lines(upload, _progress_of(upload)))
+            check_lowered(upload.uploaded_by, diff.changed_prices())
+            diff.check_may_assign(upload.uploaded_by)
+        except BadFile as error:
+            _end(upload, State.REFUSED, {"errors": error.lines})
+        except OverLimit as error:
+            _end(upload, State.REFUSED, {"errors": [error.message]})
+        else:
+            _end(upload, State.READ, {**upload.result, **_preview(diff)})
+
+
+@contextmanager
+def _failure_said(upload_id: int) -> Iterator[None]:
+    """End the upload with a sentence for staff if the block fails. The task fails all the same.
+
+    Otherwise the page would say for ever that the file is being read or imported.
+    """
     try:
-        diff = diff_catalogue(_lines(upload, _progress_of(upload)))
-        check_lowered(upload.uploaded_by, diff.changed_prices())
-        diff.check_may_assign(upload.uploaded_by)
-    except BadFile as error:
-        _end(upload, State.REFUSED, {"errors": error.lines})
-    except OverLimit as error:
-        _end(upload, State.REFUSED, {"errors": [error.message]})
-    else:
-        _end(upload, State.READ, {**upload.result, **_preview(diff)})
+        yield
+    except Exception:
+        waiting = CatalogueUpload.objects.filter(pk=upload_id)
+        upload = waiting.filter(state__in=(State.READING, State.IMPORTING)).first()
+        if upload is not None:
+            _end(upload, State.REFUSED, {"errors": [FAILED]})
+        raise
 
 
 def confirm_upload(upload: CatalogueUpload, *, is_confirmed: bool) -> None:
@@ -69,7 +92,7 @@ def confirm_upload(upload: CatalogueUpload, *, is_confirmed: bool) -> None:
 @task(queue_name="mail", priority=PRIORITY)
 def import_upload(upload_id: int, is_confirmed: bool) -> None:
     """Import the file if it still changes what its preview has shown; else preview it again."""
-    with transaction.atomic():
+    with _failure_said(upload_id), transaction.atomic():
         # The lock lets only one of two tasks of the same file import it.
         waiting = CatalogueUpload.objects.select_for_update(of=("self",), skip_locked=True)
         upload = waiting.filter(pk=upload_id, state=State.IMPORTING).first()

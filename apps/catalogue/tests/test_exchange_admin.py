@@ -330,6 +330,22 @@ def test_import_that_is_late_can_be_started_again(client, carla):
     assert LogEntry.objects.count() == 1
 
 
+@pytest.mark.parametrize("failing", ["check_lowered", "import_lines"])
+def test_failure_of_the_shop_ends_an_upload_with_a_sentence(client, carla, monkeypatch, failing):
+    """Or its page would say for ever that the file is being read or imported."""
+    make_subject(price="192.00", lessons=1)
+    with monkeypatch.context() as broken:
+        broken.setattr(uploads, failing, Mock(side_effect=LookupError))
+        shown = client.post(IMPORT, dearer(), follow=True)
+        page = shown.request["PATH_INFO"]
+        if failing == "import_lines":
+            client.post(page, {"fingerprint": fingerprint(shown)})
+    answer = client.get(page)
+    assert "Ha fallado la web, no tu archivo, y no se ha importado nada." in answer.text
+    assert f'action="{IMPORT}"' in answer.text
+    assert Subject.objects.get().final_price == 192
+
+
 def test_template_is_an_empty_file_that_explains_each_column(client, carla):
     answer = client.get(f"{IMPORT}plantilla/")
     book = load_workbook(io.BytesIO(answer.content))
