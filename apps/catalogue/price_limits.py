@@ -12,7 +12,7 @@ from apps.catalogue.models import Lesson, PriceChange, Subject
 from apps.catalogue.place_limits import OwnCampaign, Place, largest_percent, own_campaigns
 from apps.catalogue.recorded import Recorded
 from apps.core.money import format_euros, to_cents
-from apps.core.staff.limits import OverLimit, limits_of
+from apps.core.staff.limits import OverLimit, limits_of, lock_giver
 
 # Many small steps within these days count as one.
 WINDOW = timedelta(days=30)
@@ -23,17 +23,21 @@ ROWS_AT_ONCE = 10_000
 def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, Decimal]]) -> None:
     """Raise OverLimit if the user lowers a price (row, before, after) by more than they may.
 
-    It is compared with the price of 30 days ago. A campaign that the user has saved since takes its
-    percentage off the new price. `user` is None for the shop itself.
+    It is compared with the price of 30 days ago, or with the last price that somebody else has set
+    since, if that is higher. A campaign that the user has saved in these days takes its percentage
+    off the new price. The user's row stays locked until the transaction ends: otherwise a campaign
+    and a price that are saved at the same moment would both be within the limit. `user` is None
+    for the shop itself.
     """
     lowered = [(row, before, after) for row, before, after in changes if before and after < before]
     if user is None or user.is_superuser or not lowered:
         return
+    lock_giver(user)
     most = limits_of(user).discount_percent
     own = own_campaigns(user)
     for first in range(0, len(lowered), ROWS_AT_ONCE):
         some = lowered[first : first + ROWS_AT_ONCE]
-        earlier = _earlier_prices([row for row, _, _ in some])
+        earlier = _earlier_prices(user, [row for row, _, _ in some])
         # Places are read only for those who have a campaign.
         places = _places([row for row, _, _ in some]) if own else {}
         for row, before, after in some:
@@ -46,11 +50,12 @@ def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, D
 def check_campaign(user: Any, campaign: OwnCampaign) -> None:
     """Raise OverLimit if a campaign and the prices that its user has lowered exceed their limit.
 
-    Each price that the user has lowered in the last 30 days, less the campaign, is compared with
-    the price of 30 days ago.
+    Each price that the user has lowered in the last 30 days, less the campaign, is compared as in
+    `check_lowered`, and the user's row is locked likewise.
     """
     if user.is_superuser:
         return
+    lock_giver(user)
     most = limits_of(user).discount_percent
     since = timezone.now() - WINDOW
     lowered = PriceChange.objects.filter(
@@ -64,7 +69,7 @@ def check_campaign(user: Any, campaign: OwnCampaign) -> None:
         some = rows[first : first + ROWS_AT_ONCE]
         places = _places(some)
         some = [row for row in some if campaign.counts_at(places[type(row), row.pk])]
-        for row, base in zip(some, _bases(some), strict=True):
+        for row, base in zip(some, _bases(user, some), strict=True):
             if getattr(row, row.price_field) * (100 - campaign.percent) < base * (100 - most):
                 raise OverLimit(_too_low(row, base, most, campaign.percent))
 
@@ -80,9 +85,9 @@ def _places(rows: Sequence[Recorded]) -> dict[tuple[type[Recorded], int], Place]
     return found
 
 
-def _bases(rows: Sequence[Recorded]) -> list[Decimal]:
-    """The prices of 30 days ago of rows whose price has changed since."""
-    earlier = _earlier_prices(rows)
+def _bases(user: Any, rows: Sequence[Recorded]) -> list[Decimal]:
+    """The prices with which new ones are compared, of rows whose price has changed in 30 days."""
+    earlier = _earlier_prices(user, rows)
     return [earlier[(type(row), row.pk)] for row in rows]
 
 
@@ -95,20 +100,26 @@ def _too_low(row: Recorded, base: Decimal, most: int, campaign: int) -> str:
     )
 
 
-def _earlier_prices(rows: Sequence[Recorded]) -> dict[tuple[type[Recorded], int], Decimal]:
+def _earlier_prices(
+    user: Any, rows: Sequence[Recorded]
+) -> dict[tuple[type[Recorded], int], Decimal]:
     """The prices of 30 days ago of those rows whose price has changed since, by model and id.
 
-    A row that is newer has its first price.
+    A row that is newer has its first price. The last price that somebody else has set in these days
+    counts instead if it is higher: the user may take back a raise of their own only.
     """
     since = timezone.now() - WINDOW
     found: dict[tuple[type[Recorded], int], Decimal] = {}
+    set_by_others: dict[tuple[type[Recorded], int], Decimal] = {}
     for model, link in ((Subject, "subject_id"), (Lesson, "lesson_id")):
         ids = [row.pk for row in rows if isinstance(row, model)]
         oldest_first = (
             PriceChange.objects.filter(**{f"{link}__in": ids}, changed_at__gte=since)
             .order_by("changed_at", "pk")
-            .values_list(link, "before", "after")
+            .values_list(link, "before", "after", "changed_by")
         )
-        for pk, before, after in oldest_first:
+        for pk, before, after, changed_by in oldest_first:
             found.setdefault((model, pk), after if before is None else before)
-    return found
+            if changed_by != user.pk:
+                set_by_others[model, pk] = after
+    return {row: max(price, set_by_others.get(row, price)) for row, price in found.items()}

@@ -17,11 +17,21 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.catalogue.bulk_prices import (
+    Operation,
+    PriceFormula,
+    apply_batch,
+    fingerprint,
+    prepare_batch,
+    preview,
+)
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Degree, PriceBatch, PriceChange, University
+from apps.catalogue.services import prices_changed_by
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
@@ -50,6 +60,7 @@ from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.commands import run_worker
 from tests.helpers.factories import BRUNO, make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.parallel import in_the_same_instant
 
 pytestmark = pytest.mark.django_db
 _numbers = count(1)
@@ -386,6 +397,38 @@ def price_in_small_steps(client, clerk, too_much):
     return save_price(client, subject, "153,50" if too_much else "153,60")
 
 
+def set_by_a_superior(subject, price):
+    with prices_changed_by(User.objects.create_superuser("olga")):
+        subject.final_price = Decimal(price)
+        subject.save()
+
+
+def price_that_a_superior_has_raised(client, clerk, too_much):
+    """The price of 30 days ago was lower. The clerk may take back a raise of their own alone."""
+    subject = make_subject()
+    PriceChange.objects.update(changed_at=timezone.now() - timedelta(days=90))
+    assert save_price(client, subject, "250,00")
+    assert save_price(client, subject, "153,60")
+    set_by_a_superior(subject, "300.00")
+    assert save_price(client, subject, "350,00")
+    return save_price(client, subject, "239,99" if too_much else "240,00")
+
+
+def raise_of_a_superior_undone(client, clerk, too_much):
+    subject = make_subject()
+    PriceChange.objects.update(changed_at=timezone.now() - timedelta(days=90))
+    olga, formula = User.objects.create_superuser("olga"), PriceFormula(Operation.SET, 300_00)
+    batch = prepare_batch(olga if too_much else clerk, subject_ids=[subject.pk])
+    seen = fingerprint(preview(batch, formula, with_lessons=False))
+    apply_batch(
+        batch_id=batch.pk, formula=formula, with_lessons=False, expected=seen, is_confirmed=True,
+        user=olga if too_much else clerk,
+    )  # fmt: skip
+    client.post(admin_url(PriceBatch, "change", batch.pk))
+    subject.refresh_from_db()
+    return subject.final_price < 300
+
+
 def price_of_a_copy(client, clerk, too_much):
     """The clerk makes the copy and so sets its first price."""
     subject = make_subject()
@@ -713,7 +756,7 @@ WAYS = [
     subject_moved_to_a_campaign, subject_moved_to_a_campaign_of_the_calculator,
     degree_moved_to_a_campaign, subject_moved_to_a_code,
     lesson_moved_to_a_code, price_in_the_rows_of_a_subject, price_in_small_steps,
-    price_of_a_copy, prices_at_once,
+    price_that_a_superior_has_raised, raise_of_a_superior_undone, price_of_a_copy, prices_at_once,
     prices_of_a_file, price_file_beside_a_campaign, refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, rests_of_exchanges_that_wait, exchange_that_is_paid_late,
     chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
@@ -813,6 +856,20 @@ def test_refunds_of_two_orders_in_one_batch_are_each_mailed(client, clerk):
     assert Refund.objects.count() == 2
     for template in ("refund_made", "refund_owner"):
         assert Mail.objects.filter(template=template).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres
+def test_price_and_campaign_saved_in_two_tabs_at_once_share_the_limit(client, clerk):
+    """Each alone is within it. The price waits for the campaign, and is refused."""
+    subject, tab = make_subject(), Client()
+    tab.force_login(clerk)
+    saved = in_the_same_instant(
+        lambda: save_campaign(client, percent=20), lambda: save_price(tab, subject, "153,60")
+    )
+    assert sorted(saved) == [False, True]
+    subject.refresh_from_db()
+    assert subject.final_price == 192
 
 
 @pytest.mark.parametrize("model", [Group, StaffLimit])

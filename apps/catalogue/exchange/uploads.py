@@ -53,7 +53,8 @@ def read_upload(upload_id: int) -> None:
     with _failure_said(upload_id):
         try:
             diff = diff_catalogue(_lines(upload, _progress_of(upload)))
-            check_lowered(upload.uploaded_by, diff.changed_prices())
+            with transaction.atomic():
+                check_lowered(upload.uploaded_by, diff.changed_prices())
             diff.check_may_assign(upload.uploaded_by)
         except BadFile as error:
             _end(upload, State.REFUSED, {"errors": error.lines})
