@@ -157,10 +157,10 @@ def request_refund(
 
     A refund has one part for each payment. `batch` is its idempotency key: a second click of the
     same clerk returns the same parts. The batch of another clerk, or of an exchange, raises
-    OutOfDate: a form can't go on with a refund that it has not requested. `seen_cents` is the refundable amount that the preview showed to the clerk. A
-    refund that ends the order or its plan stops all charges from now on (`ledger.plan_end`).
-    Raises RefundRefused, also above the clerk's daily limit, and OutOfDate if the refundable amount
-    has changed since the preview.
+    OutOfDate: a form can't go on with a refund that it has not requested. `seen_cents` is the
+    refundable amount that the preview showed to the clerk. A refund that ends the order or its plan
+    stops all charges from now on (`ledger.plan_end`). Raises RefundRefused, also above the clerk's
+    daily limit, and OutOfDate if the refundable amount has changed since the preview.
     """
     user = get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
     order = locked_order(order_id)
