@@ -82,7 +82,8 @@ def _event(event: OrderEvent) -> Entry:
 
 
 def _change_of_status(event: OrderEvent) -> str:
-    if not event.to_status:
+    # A canceled order has the status of one whose time was up, and is not called that.
+    if not event.to_status or event.kind == EventKind.CANCELED:
         return ""
     return f" ({event.get_from_status_display()} → {event.get_to_status_display()})"
 

@@ -7,6 +7,7 @@ import pytest
 from apps.core.models import Mail, SiteSettings
 from apps.core.staff.admin_buttons import Repeated
 from apps.orders.admin_pages.order_head import state_of
+from apps.orders.admin_pages.timeline import timeline
 from apps.orders.by_staff.actions import Refused, send_link
 from apps.orders.by_staff.change import cancel_order, change_payment
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, approve_order, create_order
@@ -52,6 +53,7 @@ def test_canceled_order_ends_and_its_link_is_not_sent_again():
     event = order.events.latest("pk")
     assert (event.kind, event.reason) == ("canceled", "Pedido anulado por el equipo")
     assert state_of(order).word == "Anulado"
+    assert "Caducado" not in "".join(entry.detail for entry in timeline(order))
     Order.objects.filter(pk=order.pk).update(status="paid")
     assert state_of(Order.objects.get(pk=order.pk)).word == "Pagado"
     Order.objects.filter(pk=order.pk).update(status="expired")
