@@ -17,7 +17,7 @@ from apps.backoffice.accounts.password_links import INVITATION, mail_link
 from apps.backoffice.accounts.staff_powers import grantable_groups
 from apps.core.input_fields import EmailFormField
 from apps.core.staff.admin_log import log_rows
-from apps.core.staff.fresh_password import fresh_password_to_open, late_password
+from apps.core.staff.fresh_password import fresh_password_required
 
 # The admin's class of fields as wide as the form.
 WIDE = {"class": "vTextField"}
@@ -57,13 +57,12 @@ def invite_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     return answer
 
 
-@fresh_password_to_open
+@fresh_password_required
 def _invite(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     form = InvitationForm(cast(User, request.user), request.POST or None)
     if request.method == "POST" and form.is_valid():
-        if refusal := late_password(request):
-            form.add_error(None, refusal)
-        elif user := _invited(form, cast(User, request.user)):
+        user = _invited(form, cast(User, request.user))
+        if user is not None:
             log_rows(request, User, [user.pk], f"Invitación a «{form.cleaned_data['group']}»")
             messages.success(request, f"Se ha enviado la invitación a {user.email}.")
             return redirect("admin:auth_user_changelist")

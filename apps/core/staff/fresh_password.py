@@ -153,34 +153,6 @@ def ask_password(request: HttpRequest, back: str = "") -> HttpResponse:
     return PasswordConfirmation(request, back=back)
 
 
-def fresh_password_to_open(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a page with a long form be opened only with a fresh password.
-
-    The view itself refuses what is submitted too late, by `late_password`, and keeps what was
-    typed.
-    """
-    opened = fresh_password_required(view)
-
-    @wraps(view)
-    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse | None:
-        chosen = view if request.method == "POST" else opened
-        answer: HttpResponse | None = chosen(request, *args, **kwargs)
-        return answer
-
-    return checked
-
-
-def late_password(request: HttpRequest) -> SafeString | None:
-    """What a submitted form says if the password is not fresh any more, else None."""
-    if password_is_fresh(request):
-        return None
-    return format_html(
-        'Ha pasado un rato y hace falta tu contraseña: <a href="{}" target="_blank" '
-        'rel="noopener">escríbela en otra pestaña</a> y guarda aquí otra vez.',
-        _password_page(request.get_full_path()),
-    )
-
-
 def _expires_while_typing(request: HttpRequest, act: RepeatedAct | None) -> bool:
     """Whether a form that is opened now is likely to be submitted too late, and lost."""
     given_at = request.session.get(GIVEN_AT)

@@ -26,7 +26,7 @@ from apps.core.mail.registry import texts_of
 from apps.core.mail.samples import MailPreview, mail_preview, render_sample
 from apps.core.models import SiteSettings
 from apps.core.staff.admin_log import log_action
-from apps.core.staff.fresh_password import fresh_password_to_open, late_password
+from apps.core.staff.fresh_password import fresh_password_required
 
 CHANGED = (
     "Mientras escribías, otra persona ha guardado otros textos de este correo. Debajo de cada "
@@ -49,12 +49,11 @@ def mail_words_urls(site: AdminSite) -> list[URLPattern]:
     return [path("modelos/<slug:template>/texto/", page, name="core_mail_sample_words")]
 
 
-@fresh_password_to_open
+@fresh_password_required
 def _page(request: HttpRequest, site: AdminSite, preview: MailPreview) -> HttpResponse:
     """Show the form; sent, show a preview, store the words, or bring the original back.
 
-    Nothing that was typed is lost: neither if the password is too old by now, nor if somebody else
-    has stored other words of the mail.
+    Nothing that was typed is lost if somebody else has stored other words of the mail.
     """
     stored = own_words(SiteSettings.current(), preview.template)
     form = _form(request, preview, stored)
@@ -66,8 +65,6 @@ def _page(request: HttpRequest, site: AdminSite, preview: MailPreview) -> HttpRe
         words = {} if is_original else form.words()
         if "preview" in request.POST:
             draft = _draft(request, preview, words)
-        elif refusal := late_password(request):
-            form.add_error(None, refusal)
         else:
             try:
                 store_own_words(preview.template, words, version=version)
