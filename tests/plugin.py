@@ -138,6 +138,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_postgres_only] = 0
     config.addinivalue_line("markers", "dates: about dates; `make test` runs them at three moments")
     config.addinivalue_line("markers", "postgres: about locks and parallelism; skipped on SQLite")
+    config.addinivalue_line("markers", "sqlite: dear, and said of PostgreSQL by another test")
     config.addinivalue_line("markers", "stripe_account: can ask a real account (--stripe-account)")
     config.addinivalue_line("markers", "moodle_site: can ask a real Moodle (--moodle)")
     config.addinivalue_line("markers", "browser: needs the whole shop and Chromium (--stack)")
@@ -209,6 +210,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         wanted = (item.get_closest_marker("browser") is not None) == config.getoption("stack")
         if wanted and item.get_closest_marker("postgres") and connection.vendor != "postgresql":
             config.stash[_postgres_only] += 1
+            wanted = False
+        if item.get_closest_marker("sqlite") and connection.vendor != "sqlite":
             wanted = False
         if config.getoption("--database-tests-only") and not _uses_database(item):
             wanted = False

@@ -46,6 +46,14 @@ def test_each_module_of_the_run_on_sqlite_exists(path):
     assert (suite.ROOT / path).is_file()
 
 
+def test_each_test_of_sqlite_alone_is_in_the_run_on_sqlite():
+    mark = "pytest.mark" + ".sqlite"
+    files = [*suite.ROOT.glob("apps/*/tests/test_*.py"), *suite.ROOT.glob("tests/**/test_*.py")]
+    marked = {str(each.relative_to(suite.ROOT)) for each in files if mark in each.read_text()}
+    assert marked
+    assert marked <= set(suite.ON_SQLITE)
+
+
 def test_all_steps_run_even_if_one_fails(capsys):
     status = run_all([Step("uno", FAILING), Step("dos", FAILING), Step("tres", PASSING)])
 
