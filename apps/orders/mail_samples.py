@@ -454,6 +454,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
         "exchange": None,
         "gift_on": None,
         "missing": None,
+        "replaces": False,
         "by_transfer": True,
         "iban": "ES91 2100 0418 4502 0005 1332",
         "reference": "PEDIDO-1042",
@@ -472,6 +473,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
             "exchange": sample(name="Estadística I", credit=Decimal("21.60")),
         },
         "Regalo": {**common, "gift_on": timezone.localdate() + timedelta(days=3)},
+        "Cambiado": {**common, "replaces": True},
         "Falta una parte": {**common, "missing": Decimal("70.40")},
     }
 
@@ -479,7 +481,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
 preview_mail(
     "order_to_pay",
     title="cómo pagar el pedido",
-    when="Cuando el equipo crea un pedido, y cuando una transferencia no llega al importe",
+    when="Cuando el equipo crea o cambia un pedido, y cuando una transferencia no llega al importe",
     to=STUDENT,
     samples=_order_to_pay,
 )

@@ -220,18 +220,28 @@ def _erase(email: str) -> None:
 
 
 def _redact_history(order: Order) -> None:
-    """Replace the addresses in the history, and the reason of a discount that staff typed."""
+    """Replace the addresses in the history, and the reasons of a discount that staff typed.
+
+    An edit replaces the reason of the discount: then nothing tells where the first one ends.
+    """
     typed = StaffOrder.objects.filter(order=order).exclude(reason="")
     reasons = list(typed.values_list("reason", flat=True))
-    for event in order.events.all():
+    events = list(order.events.all())
+    is_edited = any(event.kind == EventKind.EDITED for event in events)
+    for event in events:
         text = EMAIL_ADDRESS.sub(REDACTED, event.reason)
-        if event.kind == EventKind.MADE_BY_STAFF:
+        if event.kind == EventKind.APPROVAL_REFUSED or (
+            is_edited and event.kind == EventKind.MADE_BY_STAFF
+        ):
+            text = REDACTED
+        elif event.kind == EventKind.MADE_BY_STAFF:
             for reason in reasons:
                 text = text.replace(reason, REDACTED)
         if text != event.reason:
             event.reason = text
             event.save(update_fields=["reason"])
     typed.update(reason=REDACTED)
+    StaffOrder.objects.filter(order=order).exclude(refusal="").update(refusal=REDACTED)
 
 
 def _in_use(email: str) -> bool:

@@ -45,7 +45,7 @@ from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import OrderIsPersonal, PriceChanged
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Gift, Order, Payment, PromoUse, Refund
+from apps.orders.models import Gift, Order, Payment, PromoUse, Refund, StaffOrder
 from apps.orders.models.statuses import PaymentKind
 from apps.orders.offer.cart import CartLine, CheckoutItem
 from apps.orders.offer.offer import Asked, offer_for
@@ -103,8 +103,49 @@ def order_by_staff(client, discount, subject=None, **more):
     return Order.objects.latest("pk")
 
 
+def approve(client, order):
+    """Press the button of a page that was opened just now."""
+    seen = StaffOrder.objects.get(order=order).version
+    return client.post(reverse("admin:orders_order_aprobar", args=[order.pk]), {"seen": seen})
+
+
 def discount_of_an_order(client, clerk, too_much):
     return not order_by_staff(client, "36,49" if too_much else "36,48").by_staff.awaits_approval
+
+
+def edit_order_by_staff(client, order, discount, **changes):
+    """Change these fields of the form of an open order, as a browser would send it."""
+    page = reverse("admin:orders_order_editar", args=[order.pk])
+    form = client.get(page).context["form"]
+    boxes = (*form.visible_fields(), form["version"])
+    typed = {box.name: box.value() for box in boxes if box.value()} | changes
+    typed |= {"discount": discount, "reason": "Cliente"}
+    shown = client.post(page, {**typed, "preview": "x"})
+    hidden = {name: shown.context[name] for name in ("form_key", "seen")}
+    client.post(page, {**typed, **hidden, "confirm": "x"})
+    return StaffOrder.objects.get(order=order)
+
+
+def edit_of_an_order(client, clerk, too_much):
+    order = order_by_staff(client, "10")
+    edited = edit_order_by_staff(client, order, "36,49" if too_much else "36,48")
+    assert edited.discount > 36
+    return not edited.awaits_approval
+
+
+def many_edits(client, clerk, too_much):
+    """A discount is raised in small steps, of orders that began without one."""
+    made = [order_by_staff(client, "0") for _ in range(4 if too_much else 3)]
+    for discount in ("15", "30"):
+        edited = [edit_order_by_staff(client, order, discount) for order in made]
+    return not any(row.awaits_approval for row in edited)
+
+
+def edit_to_a_cheaper_course(client, clerk, too_much):
+    """The euros stay, and are more of the price."""
+    order = order_by_staff(client, "30")
+    cheap = make_subject(f"Corta {next(_numbers)}", price="150.00" if too_much else "192.00")
+    return not edit_order_by_staff(client, order, "30", subjects=[cheap.pk]).awaits_approval
 
 
 def many_orders(client, clerk, too_much):
@@ -116,7 +157,7 @@ def approval_of_an_own_order(client, clerk, too_much):
     order = order_by_staff(client, "100")
     if not too_much:
         client.force_login(User.objects.create_superuser("olga"))
-    client.post(reverse("admin:orders_order_aprobar", args=[order.pk]))
+    approve(client, order)
     order.by_staff.refresh_from_db()
     return not order.by_staff.awaits_approval
 
@@ -611,7 +652,7 @@ def rests_of_exchanges_that_wait(client, clerk, too_much):
     page = client.get(admin_url(Order, "change", made[0].pk)).text
     assert "Al aprobarlo se devuelven" in page
     assert "45,60" in page
-    client.post(reverse("admin:orders_order_aprobar", args=[made[0].pk]))
+    approve(client, made[0])
     return Refund.objects.get(credited_to=None).user == clerk
 
 
@@ -741,7 +782,8 @@ def many_extensions(client, clerk, too_much):
 
 
 WAYS = [
-    discount_of_an_order, many_orders, approval_of_an_own_order, order_made_again,
+    discount_of_an_order, edit_of_an_order, many_edits, edit_to_a_cheaper_course, many_orders,
+    approval_of_an_own_order, order_made_again,
     percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
     percent_of_a_large_cart, many_codes, change_of_a_code, percent_of_a_code_raised,
     percent_of_a_reserved_code_raised,
@@ -892,19 +934,18 @@ def test_deleting_groups_and_limits_asks_for_the_password_in_the_list_too(client
 
 def test_approval_asks_for_the_password_and_is_no_act_of_the_clerk_or_the_buyer(client, clerk):
     order = order_by_staff(client, "100")
-    approve = reverse("admin:orders_order_aprobar", args=[order.pk])
     owner = User.objects.create_superuser("olga", email=BRUNO["email"].upper())
     # The clerk who made it becomes a superuser.
     User.objects.filter(pk=clerk.pk).update(is_superuser=True)
     for user in (clerk, owner):
         client.force_login(user)
-        client.post(approve)
+        approve(client, order)
         order.by_staff.refresh_from_db()
         assert order.by_staff.awaits_approval
 
     client.force_login(User.objects.create_superuser("diego"))
     forget_password(client)
-    assert "clave" in client.post(approve)["Location"]
+    assert "clave" in approve(client, order)["Location"]
     order.by_staff.refresh_from_db()
     assert order.by_staff.awaits_approval
 
@@ -923,7 +964,7 @@ def test_approved_order_reaches_nobody_but_the_buyer_who_was_approved(client, cl
     with pytest.raises(OrderIsPersonal):
         place(wanted)
     client.force_login(olga)
-    client.post(reverse("admin:orders_order_aprobar", args=[order.pk]))
+    approve(client, order)
     order.by_staff.refresh_from_db()
     assert not order.by_staff.awaits_approval
     with pytest.raises(OrderIsPersonal):
@@ -937,16 +978,15 @@ def test_new_address_of_an_approved_order_is_approved_again(client, clerk, way):
     subject = make_subject()
     order = order_by_staff(client, "100", subject, paid_by="link")
     olga = User.objects.create_superuser("olga", email="olga@example.com")
-    approve = reverse("admin:orders_order_aprobar", args=[order.pk])
     client.force_login(olga)
-    client.post(approve)
+    approve(client, order)
     if way == "button":
         change = reverse("admin:orders_order_cambiar_correo", args=[order.pk])
         client.post(change, {"email": olga.email})
     else:
         page = admin_url(Student, "change", order.student_id)
         client.post(page, {**form_of(client, page), "email": olga.email})
-    client.post(approve)
+    approve(client, order)
     order = Order.objects.get(pk=order.pk)
     assert (order.email, order.by_staff.approved_by) == (olga.email, "")
     assert order.by_staff.awaits_approval
@@ -960,7 +1000,7 @@ def test_new_address_of_an_approved_order_is_approved_again(client, clerk, way):
         place(wanted)
 
     client.force_login(User.objects.create_superuser("diego"))
-    client.post(approve)
+    approve(client, order)
     assert place(wanted).order.total_cents == order.total_cents
     assert Mail.objects.filter(template="order_to_pay", to=olga.email).count() == 2
 

@@ -49,6 +49,7 @@ WORK = [
     "Disputas abiertas",
     "Desistimientos",
     "Descuentos por aprobar",
+    "Descuentos rechazados",
     "Descuentos grandes de estos días",
     "Notas para hoy",
     "Pedidos con aviso",
@@ -104,13 +105,15 @@ def make_work():
     Heartbeat.objects.exclude(name="clock").update(seen_at=timezone.now())
     note_incident(UNKNOWN_PROXY)
     StaffOrder.objects.filter(order=order).update(discount=60, agreed=100)
-    waiting = Order.objects.create(
-        student=order.student, email=order.email, phone=order.phone, total_amount=80,
-        payment_type=order.payment_type,
-    )  # fmt: skip
-    StaffOrder.objects.create(
-        order=waiting, paid_by="link", discount=100, agreed=80, awaits_approval=True
-    )
+    for refused_by in ("", "diego"):
+        waiting = Order.objects.create(
+            student=order.student, email=order.email, phone=order.phone, total_amount=80,
+            payment_type=order.payment_type,
+        )  # fmt: skip
+        StaffOrder.objects.create(
+            order=waiting, paid_by="link", discount=100, agreed=80, awaits_approval=True,
+            refused_by=refused_by,
+        )  # fmt: skip
     return order
 
 

@@ -127,6 +127,10 @@ TILES = (
         lambda: StaffOrder.objects.awaiting_approval(), "orders_order", _where(descuento="espera"),
     ),
     TileDefinition(
+        "Descuentos rechazados", "orders.add_stafforder",
+        lambda: StaffOrder.objects.refused(), "orders_order", _where(descuento="rechazado"),
+    ),
+    TileDefinition(
         "Descuentos grandes de estos días", "orders.approve_stafforder",
         lambda: StaffOrder.objects.large_discounts(), "orders_order", _where(descuento="grande"),
     ),

@@ -62,8 +62,13 @@ def limits_of(user: Any) -> Limits:
     )
 
 
-def check_discount(user: Any, *, full_cents: int, discount_cents: int) -> None:
-    """Raise OverLimit if the user may not take so much off a price of `full_cents` today."""
+def check_discount(
+    user: Any, *, full_cents: int, discount_cents: int, counted_cents: int = 0
+) -> None:
+    """Raise OverLimit if the user may not take so much off a price of `full_cents` today.
+
+    `counted_cents` of the discount have counted towards somebody's day before.
+    """
     limits = limits_of(user)
     if limits.discount_cents is None or discount_cents <= 0:
         return
@@ -72,7 +77,7 @@ def check_discount(user: Any, *, full_cents: int, discount_cents: int) -> None:
             f"Pasa de tu límite: puedes rebajar hasta el {limits.discount_percent} % de un pedido."
         )
     left = max(0, limits.discount_cents - _given_today_cents(user))
-    if discount_cents > left:
+    if discount_cents - counted_cents > left:
         raise OverLimit(f"Pasa de tu límite: hoy te quedan {format_euros(left)} de descuentos.")
 
 
@@ -121,12 +126,23 @@ def lock_giver(user: Any) -> None:
     get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
-def give_discount(user: Any, *, full_cents: int, discount_cents: int, what: str) -> None:
-    """Count a discount towards the user's limit of today. Raises OverLimit."""
+def give_discount(
+    user: Any, *, full_cents: int, discount_cents: int, what: str, counted_cents: int = 0
+) -> None:
+    """Count a discount towards the user's limit of today. Raises OverLimit.
+
+    `counted_cents` of it have counted towards somebody's day before, and do not count again.
+    """
     lock_giver(user)
-    check_discount(user, full_cents=full_cents, discount_cents=discount_cents)
-    if discount_cents > 0:
-        StaffDiscount.objects.create(user=user, amount=to_euros(discount_cents), what=what[:120])
+    check_discount(
+        user,
+        full_cents=full_cents,
+        discount_cents=discount_cents,
+        counted_cents=counted_cents,
+    )
+    new_cents = discount_cents - counted_cents
+    if new_cents > 0:
+        StaffDiscount.objects.create(user=user, amount=to_euros(new_cents), what=what[:120])
 
 
 def _given_today_cents(user: Any) -> int:

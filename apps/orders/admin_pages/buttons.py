@@ -11,8 +11,8 @@ from apps.core.errors import Invalid
 from apps.core.input_fields import EmailFormField
 from apps.core.staff.admin_buttons import button_view, form_key
 from apps.orders.by_staff import actions
+from apps.orders.by_staff.approve import approve_order, refuse_order
 from apps.orders.by_staff.change import cancel_order, change_payment
-from apps.orders.by_staff.create import approve_order
 from apps.orders.models import Order, StaffOrder
 
 # Does the work for a request, and returns a Spanish sentence for staff.
@@ -23,6 +23,12 @@ class NoteForm(forms.Form):
     text = forms.CharField(label="Nota", max_length=1000, widget=forms.Textarea(attrs={"rows": 2}))
     due_on = forms.DateField(
         label="Volver el", required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+
+
+class RefusalForm(forms.Form):
+    reason = forms.CharField(
+        label="Por qué", max_length=300, widget=forms.Textarea(attrs={"rows": 2})
     )
 
 
@@ -81,7 +87,13 @@ def _tick_off(request: HttpRequest, order: Order) -> str:
 
 
 def _approve(request: HttpRequest, order: Order) -> str:
-    return approve_order(order.pk, user=request.user)
+    return approve_order(order.pk, user=request.user, seen=request.POST.get("seen", ""))
+
+
+def _refuse(request: HttpRequest, order: Order) -> str:
+    data = _checked(RefusalForm(request.POST)).cleaned_data
+    seen = request.POST.get("seen", "")
+    return refuse_order(order.pk, user=request.user, seen=seen, reason=data["reason"])
 
 
 def _cancel(request: HttpRequest, order: Order) -> str:
@@ -105,6 +117,7 @@ BUTTONS: tuple[tuple[str, str, Work, str], ...] = (
     ("reintentar-acceso", "classroom.change_provisioning", _retry_access, "Acceso"),
     ("cobrar-plazos", "orders.change_instalment", _charge, "Cobro de plazos"),
     ("aprobar", "orders.approve_stafforder", _approve, "Aprobación"),
+    ("rechazar", "orders.approve_stafforder", _refuse, "Rechazo"),
     ("anular", "orders.add_stafforder", _cancel, "Anulación"),
     ("cambiar-pago", "orders.add_stafforder", _change_payment, "Forma de pago"),
     ("nota", "orders.add_ordernote", _add_note, "Nota"),

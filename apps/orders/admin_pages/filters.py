@@ -95,11 +95,17 @@ class StaffOrderFilter(admin.SimpleListFilter):
     parameter_name = "descuento"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("espera", "Por aprobar"), ("grande", "Grande, de los últimos 7 días")]
+        return [
+            ("espera", "Por aprobar"),
+            ("rechazado", "Rechazado"),
+            ("grande", "Grande, de los últimos 7 días"),
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
         if self.value() == "espera":
             return rows.filter(pk__in=StaffOrder.objects.awaiting_approval().values("order"))
+        if self.value() == "rechazado":
+            return rows.filter(pk__in=StaffOrder.objects.refused().values("order"))
         if self.value() == "grande":
             return rows.filter(pk__in=StaffOrder.objects.large_discounts().values("order"))
         return None

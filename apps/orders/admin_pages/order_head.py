@@ -127,6 +127,9 @@ def state_of(order: Order) -> State:
     if is_canceled(order):
         return State("Anulado", Tone.QUIET)
     if order.status == Order.Status.CART and by_staff is not None:
+        if by_staff.refused_by:
+            what = "Descuento" if by_staff.discount else "Cambio"
+            return State(f"{what} rechazado", Tone.BAD)
         if by_staff.awaits_approval:
             return State("Espera aprobación", Tone.WAIT)
         if by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:

@@ -8,10 +8,10 @@ from django.conf import settings
 from apps.classroom.models import Provisioning
 from apps.core.dates import today
 from apps.core.money import format_euros
-from apps.orders.admin_pages.buttons import EmailForm, NoteForm
+from apps.orders.admin_pages.buttons import EmailForm, NoteForm, RefusalForm
 from apps.orders.admin_pages.order_head import Head, head_of
 from apps.orders.admin_pages.timeline import timeline
-from apps.orders.by_staff.create import may_approve
+from apps.orders.by_staff.approve import may_approve
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Gift, Instalment, Order, Refund, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
@@ -47,6 +47,7 @@ def order_page(order: Order, user: Any) -> dict[str, Any]:
             for case in open_cases(order)
         ],
         "note_form": NoteForm(auto_id="note_%s"),
+        "refusal_form": RefusalForm(auto_id="refusal_%s"),
         "email_form": EmailForm(initial={"email": order.email}, auto_id="address_%s"),
         # Names one click of each form, so that a second click does nothing.
         "form_key": uuid4(),
@@ -79,7 +80,10 @@ def _possible(order: Order, head: Head, user: Any) -> dict[str, bool]:
         and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
         and not by_staff.awaits_approval
         and order.status in UNPAID,
-        "approve": by_staff is not None and to_approve and may_approve(by_staff, user),
+        "approve": by_staff is not None
+        and to_approve
+        and not by_staff.refused_by
+        and may_approve(by_staff, user),
         **_changes_of_staff_order(order, by_staff),
         "change_email": order.student.erased_at is None,
     }
@@ -109,18 +113,24 @@ def _may_charge(order: Order) -> bool:
 
 
 def _changes_of_staff_order(order: Order, by_staff: StaffOrder | None) -> dict[str, bool]:
-    """Whether an order of staff can be canceled, and be paid in the other way."""
+    """Whether an order of staff can be canceled, edited, and be paid in the other way."""
     has_payment = any(
         payment.status in (*PAYMENT_OPEN, PaymentStatus.SUCCEEDED)
         for payment in order.payments.all()
     )
     if by_staff is None or not order.is_open or has_payment:
-        return {"cancel": False, "change_payment": False}
+        is_being_paid = by_staff is not None and order.is_open and order.payments.open().exists()
+        return {
+            "cancel": False,
+            "change_payment": False,
+            "edit": False,
+            "being_paid": is_being_paid,
+        }
     if by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:
         changes = order.total_cents >= CARD_MINIMUM_CENTS
     else:
         changes = bool(settings.TRANSFER_IBAN and order.total_cents) and not order.in_instalments
-    return {"cancel": True, "change_payment": changes}
+    return {"cancel": True, "change_payment": changes, "edit": by_staff.can_be_edited}
 
 
 def _ending_refunds(order: Order) -> list[str]:

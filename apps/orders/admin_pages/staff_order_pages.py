@@ -25,20 +25,25 @@ from apps.core.dates import today
 from apps.core.errors import AcademyError
 from apps.core.input_fields import EmailFormField, RowsField
 from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.staff.admin_buttons import Repeated
 from apps.core.staff.admin_log import log_action, log_reading
 from apps.core.staff.fresh_password import (
     PasswordConfirmation,
     RepeatedAct,
+    ask_password,
     password_is_fresh,
     password_required_for,
+    without_password,
 )
 from apps.core.staff.limits import OverLimit, check_discount
 from apps.orders.by_staff.create import (
+    OrderRefused,
     OrderRequest,
     PricedRequest,
     create_order,
     price_request,
 )
+from apps.orders.by_staff.edit import check_editable, edit_order, price_edit, why_to_approve
 from apps.orders.by_staff.receive import (
     ReceivedTransfer,
     left_today_cents,
@@ -48,8 +53,9 @@ from apps.orders.by_staff.receive import (
 )
 from apps.orders.contact_rules import clean_phone
 from apps.orders.models import Order, OrderLine, StaffOrder
-from apps.orders.models.order import CARD_MINIMUM_CENTS
+from apps.orders.models.order import CARD_MINIMUM_CENTS, CART_LIFE
 from apps.orders.models.staff_order import LARGE_DISCOUNT_PERCENT, is_large_discount
+from apps.orders.models.statuses import EventKind
 from apps.orders.offer.cart import CheckoutItem
 from apps.pricing.payment_type import PaymentType
 
@@ -177,6 +183,7 @@ def staff_order_urls() -> list[URLPattern]:
             admin.site.admin_view(transfer),
             name="orders_order_transferencia",
         ),
+        path("<int:order_id>/editar/", admin.site.admin_view(edit), name="orders_order_editar"),
     ]
 
 
@@ -215,7 +222,7 @@ def new_order(request: HttpRequest) -> HttpResponse:
     seen_cents = form.cleaned_data["seen"] or 0
     try:
         if "confirm" in request.POST:
-            if _needs_fresh_password(wanted, seen_cents) and not password_is_fresh(request):
+            if _lacks_password(request, wanted, seen_cents):
                 return _ask_for_password(request, form)
             order = create_order(
                 wanted,
@@ -227,28 +234,30 @@ def new_order(request: HttpRequest) -> HttpResponse:
             return redirect("admin:orders_order_change", order.pk)
         if "change" not in request.POST:
             priced = price_request(wanted)
-            total = priced.agreed.total_cents
-            if _needs_fresh_password(wanted, total) and not password_is_fresh(request):
+            if _lacks_password(request, wanted, priced.agreed.total_cents):
                 return _ask_for_password(request, form)
-            context |= {
-                "priced": priced,
-                "lines": [
-                    (line.name, format_euros(line.list_price_cents)) for line in priced.today.lines
-                ],
-                "discounts": [
-                    (each.name, format_euros(each.amount_cents)) for each in priced.today.discounts
-                ],
-                "buyer": _buyer(wanted),
-                "discount": wanted.discount_cents and format_euros(wanted.discount_cents),
-                "today": format_euros(priced.today.total_cents),
-                "total": format_euros(priced.agreed.total_cents),
-                "seen": priced.agreed.total_cents,
-                "form_key": key,
-                "over_limit": _over_limit(request, priced, wanted),
-            }
+            over_limit = _over_limit(request, priced, wanted)
+            context |= _preview_of(wanted, priced) | {"over_limit": over_limit}
     except AcademyError as refusal:
         form.add_error(None, refusal.message)
     return _page(request, "orders/staff_order.html", context)
+
+
+def _preview_of(wanted: OrderRequest, priced: PricedRequest) -> dict[str, Any]:
+    """The variables of the page that shows the price before the order is made or edited."""
+    return {
+        "priced": priced,
+        "lines": [(line.name, format_euros(line.list_price_cents)) for line in priced.today.lines],
+        "discounts": [
+            (each.name, format_euros(each.amount_cents)) for each in priced.today.discounts
+        ],
+        "buyer": _buyer(wanted),
+        "discount": wanted.discount_cents and format_euros(wanted.discount_cents),
+        "today": format_euros(priced.today.total_cents),
+        "total": format_euros(priced.agreed.total_cents),
+        "seen": priced.agreed.total_cents,
+        "form_key": wanted.form_key,
+    }
 
 
 def _buyer(wanted: OrderRequest) -> str:
@@ -273,11 +282,15 @@ def _over_limit(request: HttpRequest, priced: PricedRequest, wanted: OrderReques
     return ""
 
 
-def _needs_fresh_password(wanted: OrderRequest, total_cents: int) -> bool:
-    """Whether the buyer pays little or nothing: a card is not charged less than its minimum."""
+def _lacks_password(request: HttpRequest, wanted: OrderRequest, total_cents: int) -> bool:
+    """Whether the buyer pays little or nothing, and the password is not fresh.
+
+    A card is not charged less than its minimum.
+    """
     by_card = wanted.paid_by == StaffOrder.PaidBy.LINK
     is_cheap = is_large_discount(wanted.discount_cents, agreed_cents=total_cents)
-    return is_cheap or (by_card and total_cents < CARD_MINIMUM_CENTS)
+    is_guarded = is_cheap or (by_card and total_cents < CARD_MINIMUM_CENTS)
+    return is_guarded and not password_is_fresh(request)
 
 
 def _ask_for_password(request: HttpRequest, form: StaffOrderForm) -> HttpResponse:
@@ -290,6 +303,96 @@ def _ask_for_password(request: HttpRequest, form: StaffOrderForm) -> HttpRespons
         "Después vuelve a ver el precio.",
     )
     return PasswordConfirmation(request, back=draft_address(request, typed))
+
+
+class EditForm(StaffOrderForm):
+    """The form of an open order. Its address stays: who has its link would read another buyer's."""
+
+    version = forms.CharField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].disabled = True
+        self.fields["email"].help_text = "Se cambia en la página del pedido."
+
+
+def edit(request: HttpRequest, order_id: int) -> HttpResponse:
+    """Show the order in its form, then what would change, then change it."""
+    if not request.user.has_perm("orders.add_stafforder"):
+        raise PermissionDenied
+    order = get_object_or_404(Order, pk=order_id)
+    log_reading(request, order)
+    without_password(request)
+    try:
+        row = check_editable(order, getattr(order, "by_staff", None))
+    except OrderRefused as refusal:
+        messages.error(request, refusal.message)
+        return redirect("admin:orders_order_change", order.pk)
+    form = EditForm(request.POST or None, initial=_as_agreed(order, row))
+    context: dict[str, Any] = {
+        "title": f"Editar el pedido {order.pk}",
+        "form": form,
+        "priced": None,
+        "order": order,
+        "version": form["version"].value(),
+    }
+    if request.method != "POST" or not form.is_valid():
+        return _page(request, "orders/staff_order.html", context)
+    wanted = form.order_request(form.cleaned_data["form_key"] or uuid4())
+    version, seen_cents = form.cleaned_data["version"], form.cleaned_data["seen"] or 0
+    try:
+        if "confirm" in request.POST:
+            if _lacks_password(request, wanted, seen_cents):
+                return ask_password(request)
+            return _edited(request, order, wanted, version=version, seen_cents=seen_cents)
+        if "change" not in request.POST:
+            edited = price_edit(order, row, wanted)
+            if _lacks_password(request, wanted, edited.priced.agreed.total_cents):
+                return ask_password(request)
+            over_limit = why_to_approve(edited, row, wanted.discount_cents, user=request.user)
+            context |= _preview_of(wanted, edited.priced) | {
+                "edited": edited,
+                "over_limit": over_limit,
+                "was_mailed": not row.awaits_approval,
+                "valid_until": order.created_at + CART_LIFE,
+            }
+    except AcademyError as refusal:
+        form.add_error(None, refusal.message)
+    return _page(request, "orders/staff_order.html", context)
+
+
+def _edited(
+    request: HttpRequest, order: Order, wanted: OrderRequest, *, version: str, seen_cents: int
+) -> HttpResponse:
+    try:
+        sentence = edit_order(
+            order.pk, wanted, seen=version, seen_cents=seen_cents, user=request.user
+        )
+    except Repeated as repeated:
+        messages.info(request, repeated.message)
+    else:
+        entry = order.events.filter(kind=EventKind.EDITED).latest("pk")
+        log_action(request, order, f"Pedido editado: {entry.reason}")
+        messages.success(request, sentence)
+    return redirect("admin:orders_order_change", order.pk)
+
+
+def _as_agreed(order: Order, row: StaffOrder) -> dict[str, Any]:
+    """What the form of an open order begins with."""
+    lines = list(order.lines.all())
+    return {
+        "email": order.email,
+        "phone": order.phone,
+        "first_name": order.first_name,
+        "last_name": order.last_name,
+        "subjects": [line.subject_id for line in lines if line.lesson_id is None],
+        "lessons": [line.lesson_id for line in lines if line.lesson_id is not None],
+        "payment_type": order.payment_type,
+        "paid_by": row.paid_by,
+        "discount": row.discount or None,
+        "reason": row.reason,
+        "version": row.version,
+    }
 
 
 def transfer(request: HttpRequest, order_id: int) -> HttpResponse:

@@ -21,6 +21,7 @@ from apps.orders.models.statuses import EventKind
 
 # Events that a person should notice at a glance.
 BAD = {
+    EventKind.APPROVAL_REFUSED,
     EventKind.CARD_REFUSED,
     EventKind.CHARGE_REFUSED,
     EventKind.DISPUTE_LOST,

@@ -28,7 +28,7 @@ def cancel_order(order_id: int, *, actor: str) -> str:
 
     Raises OrderRefused.
     """
-    order, row = _changeable(order_id)
+    order, row = changeable(order_id)
     promo_uses.release(order)
     reason = "Pedido anulado por el equipo"
     row.canceled_at = timezone.now()
@@ -43,7 +43,7 @@ def change_payment(order_id: int, *, paid_by: str, actor: str, form_key: UUID) -
 
     Raises OrderRefused, and Repeated if it is paid so already.
     """
-    order, row = _changeable(order_id)
+    order, row = changeable(order_id)
     if row.paid_by == paid_by:
         raise Repeated
     if paid_by == StaffOrder.PaidBy.TRANSFER:
@@ -73,9 +73,17 @@ def _check_transfer(order: Order) -> None:
         raise OrderRefused("A plazos, o sin importe, no se paga por transferencia.")
 
 
-def _changeable(order_id: int) -> tuple[Order, StaffOrder]:
+def changeable(order_id: int) -> tuple[Order, StaffOrder]:
+    """The open order, locked, and what staff agreed for it. Raises OrderRefused."""
     order = locked_order(order_id)
     row = StaffOrder.objects.select_for_update(no_key=True).filter(order=order).first()
+    row = check_changeable(order, row)
+    row.order = order
+    return order, row
+
+
+def check_changeable(order: Order, row: StaffOrder | None) -> StaffOrder:
+    """The row of an open order of staff that nobody has begun to pay. Raises OrderRefused."""
     if row is None or not order.is_open:
         raise OrderRefused("Solo se cambia un pedido del equipo que sigue sin pagar.")
     if order.payments.open().exists():
@@ -84,4 +92,4 @@ def _changeable(order_id: int) -> tuple[Order, StaffOrder]:
         )
     if order.payments.filter(status=Payment.Status.SUCCEEDED).exists():
         raise OrderRefused("Ya ha llegado una parte del dinero: devuélvela primero.")
-    return order, row
+    return row

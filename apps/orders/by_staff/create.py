@@ -9,15 +9,14 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from apps.core.errors import Invalid
-from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail
+from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.limits import OverLimit, give_discount
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import OrderMadeMeanwhile, PricedCheckout, write_order
 from apps.orders.errors import InstalmentsUnavailable, Unavailable
 from apps.orders.ledger.history import note
-from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.statuses import EventKind, PaymentKind
@@ -136,6 +135,7 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     except OrderMadeMeanwhile:
         # The clerk's row is locked, so no form of theirs has made it.
         raise OrderRefused(USED_FORM) from None
+    is_within = is_within_limits(order, priced, request.given_cents, user=user)
     row = StaffOrder.objects.create(
         order=order,
         paid_by=request.paid_by,
@@ -144,17 +144,18 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
         reason=request.reason.strip(),
         user=user,
         actor=actor,
-        awaits_approval=not _is_within_limits(order, priced, request.given_cents, user),
+        awaits_approval=not is_within,
+        counted=to_euros(request.given_cents if is_within else 0),
         exchanged_line=request.exchanged_line,
         credit=to_euros(request.credit_cents),
     )
     note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=_agreement(row, request))
     if not row.awaits_approval:
-        _have_paid(order, row)
+        have_paid(order, row)
     return order
 
 
-def _have_paid(order: Order, row: StaffOrder, *, again: str = "") -> None:
+def have_paid(order: Order, row: StaffOrder, *, again: str = "") -> None:
     """Mail the buyer how to pay. An order that needs no more money is paid with its credit.
 
     Raises OrderRefused if the credit is gone.
@@ -172,54 +173,38 @@ def _have_paid(order: Order, row: StaffOrder, *, again: str = "") -> None:
     order.refresh_from_db()
 
 
-def _is_within_limits(order: Order, priced: PricedRequest, given_cents: int, user: Any) -> bool:
-    """Whether the clerk may give this away alone. If so, it counts towards their day."""
-    full_cents = priced.today.total_cents
+def is_within_limits(
+    order: Order, priced: PricedRequest, given_cents: int, *, user: Any, counted_cents: int = 0
+) -> bool:
+    """Whether the clerk may give this away alone. If so, it counts towards their day.
+
+    `counted_cents` of it have counted before, when the order was made or edited.
+    """
     try:
-        give_discount(user, full_cents=full_cents, discount_cents=given_cents, what=str(order))
+        give_discount(
+            user,
+            full_cents=priced.today.total_cents,
+            discount_cents=given_cents,
+            what=str(order),
+            counted_cents=counted_cents,
+        )
     except OverLimit:
         return False
     return True
 
 
-@transaction.atomic
-def approve_order(order_id: int, *, user: Any) -> str:
-    """Approve what an order gives away, and mail its buyer. Returns a Spanish sentence for staff.
-
-    Neither the clerk who made the order nor its buyer can approve it. Raises OrderRefused.
-    """
-    order = locked_order(order_id)
-    row = StaffOrder.objects.select_for_update(no_key=True).filter(order=order).first()
-    if row is None or not row.awaits_approval or not order.is_open:
-        raise OrderRefused("Este pedido no espera ninguna aprobación.")
-    if not may_approve(row, user):
-        raise OrderRefused("Lo has pedido tú, o es para ti: lo tiene que aprobar otra persona.")
-    row.awaits_approval, row.approved_by = False, user.get_username()
-    row.save(update_fields=["awaits_approval", "approved_by"])
-    discount = f"Descuento de {format_euros(to_cents(row.discount))} aprobado"
-    reason = discount if row.discount else "Cambio aprobado"
-    note(order, kind=EventKind.APPROVED, actor=user.get_username(), reason=reason)
-    # After a change of its address an order is approved again, and mailed to that one. Releases
-    # before this one noted an approval as MADE_BY_STAFF.
-    kinds = (EventKind.MADE_BY_STAFF, EventKind.APPROVED)
-    occasion = order.events.filter(kind__in=kinds).count()
-    _have_paid(order, row, again=f":{occasion}")
-    return f"{reason}. {order.email} recibe un correo."
-
-
-def may_approve(row: StaffOrder, user: Any) -> bool:
-    """Whether the user is neither the clerk who made the order nor its buyer."""
-    is_buyer = email_identity(row.order.email) == email_identity(user.email)
-    return row.user_id != user.pk and not is_buyer
-
-
 def mail_buyer(order: Order, *, again: str = "") -> None:
-    """Queue the mail that says how to pay the order. `again` names the occasion of a repetition."""
+    """Queue the mail that says how to pay the order. `again` names the occasion of a repetition.
+
+    A repetition says that it replaces the mails before. The caller holds the order's lock.
+    """
+    key = f"order-to-pay:{order.pk}"
+    replaces = bool(again) and Mail.objects.filter(key=key).exists()
     queue_mail(
-        key=f"order-to-pay:{order.pk}{again}",
+        key=f"{key}{again}" if replaces else key,
         template="order_to_pay",
         to=order.email,
-        context={"order_id": order.pk},
+        context={"order_id": order.pk, **({"replaces": True} if replaces else {})},
     )
 
 

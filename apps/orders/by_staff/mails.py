@@ -2,8 +2,8 @@
 
 - `transfer_details` {"order_id"}: to a buyer who has chosen a transfer, how to make it
 - `transfer_reminder` {"order_id"}: the same, if it has not arrived after three days
-- `order_to_pay` {"order_id"} or {"order_id", "missing_cents"}: how to pay the order; with
-  `missing_cents`, after a transfer that was too small
+- `order_to_pay` {"order_id"}: how to pay the order; with "missing_cents", after a transfer that
+  was too small; with "replaces", after staff have changed what was mailed before
 """
 
 from typing import Any
@@ -81,6 +81,7 @@ def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
         # Not to whom: the buyer of an unpaid order may be a stranger who has typed this address.
         "gift_on": Gift.objects.filter(order=order).values_list("deliver_on", flat=True).first(),
         "missing": to_euros(missing) if missing else None,
+        "replaces": ids.get("replaces", False),
         "by_transfer": by_transfer,
         "iban": settings.TRANSFER_IBAN,
         "reference": order.by_staff.reference,

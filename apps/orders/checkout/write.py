@@ -79,11 +79,12 @@ class PricedCheckout:
         return self.offer.terms.reward_cents(self.checkout.payment_type)
 
 
-def write_order(order: Order | None, priced: PricedCheckout) -> Order:
+def write_order(order: Order | None, priced: PricedCheckout, *, is_noted: bool = False) -> Order:
     """Store a priced checkout as a new order, or as the new content of `order`.
 
     Creates the student if the address has none. New content gets a new revision, and reserved uses
-    of other promo codes are released. The caller holds the order's lock. Raises OrderMadeMeanwhile.
+    of other promo codes are released. The caller holds the order's lock. `is_noted` means that the
+    caller adds the entry to the history. Raises OrderMadeMeanwhile.
     """
     is_new = order is None
     student = _student_of(priced.checkout)
@@ -107,6 +108,8 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
     _write_lines(order, priced)
     if priced.gift or not is_new:
         store_details(order, priced.gift)
+    if is_noted:
+        return order
     lines = len(priced.offer.lines)
     count = "1 línea" if lines == 1 else f"{lines} líneas"
     note(

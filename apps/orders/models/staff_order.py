@@ -31,7 +31,12 @@ def is_large_discount(discount_cents: int, *, agreed_cents: int) -> bool:
 class StaffOrderQuerySet(models.QuerySet["StaffOrder"]):
     def awaiting_approval(self) -> "StaffOrderQuerySet":
         """Open orders whose discount a second person has to approve."""
-        return self.filter(awaits_approval=True, order__status=OrderStatus.CART)
+        return self.filter(awaits_approval=True, refused_by="", order__status=OrderStatus.CART)
+
+    def refused(self) -> "StaffOrderQuerySet":
+        """Open orders whose discount a second person has refused, until they are edited."""
+        waiting = self.filter(awaits_approval=True, order__status=OrderStatus.CART)
+        return waiting.exclude(refused_by="")
 
     def waiting_exchanges(self, order: Order) -> "StaffOrderQuerySet":
         """Open orders for which a line of `order` is going to be exchanged."""
@@ -69,6 +74,12 @@ class StaffOrder(models.Model):
     discount = models.DecimalField("descuento (€)", **PRICE, default=0, db_default=0)
     agreed = models.DecimalField("total acordado (€)", **PRICE, default=0, db_default=0)
     reason = models.CharField("motivo del descuento", max_length=300, blank=True)
+    # How much of its discounts has counted towards the day of whoever gave them. An edit counts
+    # only what it adds to that.
+    counted = models.DecimalField(
+        "contado en el límite del día (€)", **PRICE, default=0, db_default=0, editable=False
+    )
+    # Who agreed the present terms: the clerk who made the order, or who edited its price last.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
     )
@@ -77,6 +88,11 @@ class StaffOrder(models.Model):
     # Whether the discount is above the clerk's limit and nobody has approved it yet.
     awaits_approval = models.BooleanField("espera aprobación", default=False, db_default=False)
     approved_by = models.CharField("aprobado por", max_length=150, default="", db_default="")
+    # Who refused to approve it, and why. The order goes on waiting until it is edited.
+    refused_by = models.CharField("rechazado por", max_length=150, default="", db_default="")
+    refusal = models.CharField(
+        "motivo del rechazo", max_length=300, default="", db_default="", blank=True
+    )
     # The line of another order that is exchanged for this one, and how much of what was paid for it
     # pays this order. While the order is open, `agreed` is what is left to pay.
     exchanged_line = models.ForeignKey(
@@ -95,7 +111,8 @@ class StaffOrder(models.Model):
     renewal = models.BooleanField("renovación", default=False, db_default=False)
     # When staff canceled the order, which is "expired" since. An order whose time is up has none.
     canceled_at = models.DateTimeField("anulado", null=True, blank=True, editable=False)
-    created_at = models.DateTimeField("creado", auto_now_add=True)
+    # When the present terms were agreed: an edit of them renews it.
+    created_at = models.DateTimeField("acordado", auto_now_add=True)
 
     objects = StaffOrderQuerySet.as_manager()
 
@@ -139,6 +156,21 @@ class StaffOrder(models.Model):
     def was_a_cart(self) -> bool:
         """Whether a visitor made the order. It stays so when staff change how it is paid."""
         return self.user_id is None and self.actor == BUYER
+
+    @property
+    def can_be_edited(self) -> bool:
+        """Whether staff agree lines and price: no cart of a visitor, renewal or exchange."""
+        return not (self.was_a_cart or self.renewal or self.exchanged_line_id)
+
+    @property
+    def version(self) -> str:
+        """Another text after each change of the order's content or of what is agreed.
+
+        A form or button that was opened with an older one is refused.
+        """
+        waits = "espera" if self.awaits_approval else ""
+        state = (self.order.revision, self.paid_by, waits, self.approved_by, self.refused_by)
+        return "|".join(map(str, state))
 
 
 def is_renewal(order: Order) -> bool:

@@ -37,8 +37,11 @@ def open_cases(order: Order) -> list[OpenCase]:
 
 def _exchange(row: StaffOrder) -> OpenCase:
     waits_for = "de la aprobación" if row.awaits_approval else "del pago"
+    text = f"cambio de un curso a la espera {waits_for} del pedido {row.order_id}"
+    if row.refused_by:
+        text = f"cambio de un curso rechazado: falta anular el pedido {row.order_id}"
     return OpenCase(
-        f"cambio de un curso a la espera {waits_for} del pedido {row.order_id}",
+        text,
         reverse("admin:orders_order_change", args=[row.order_id]),
         "orders.view_order",
     )

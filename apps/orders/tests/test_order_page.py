@@ -329,9 +329,10 @@ def test_erasure_redacts_addresses_and_typed_reasons_in_the_history(client, orde
     before = order.email
     order.payments.get().refunds.all().delete()
     Order.objects.update(status="paid")
-    StaffOrder.objects.update(reason="Ana Gil está de baja")
+    StaffOrder.objects.update(reason="Ana Gil está de baja", refusal="Ana Gil ya tuvo")
     with transaction.atomic():
         note(order, kind="made_by_staff", actor="carla", reason="Descuento: Ana Gil está de baja")
+        note(order, kind="approval_refused", actor="diego", reason="Rechazado: Ana Gil ya tuvo")
     press(client, order, "reenviar_confirmacion")
     press(client, order, "cambiar_correo", email="nueva@example.com")
     erase_all("nueva@example.com")
@@ -341,7 +342,8 @@ def test_erasure_redacts_addresses_and_typed_reasons_in_the_history(client, orde
     assert "Correo cambiado: de (dato borrado) a (dato borrado)" in history
     for personal in (before, "nueva@example.com", "Ana Gil"):
         assert personal not in history
-    assert StaffOrder.objects.get().reason == "(dato borrado)"
+    row = StaffOrder.objects.get()
+    assert (row.reason, row.refusal) == ("(dato borrado)", "(dato borrado)")
 
 
 def test_page_of_an_order_takes_as_many_queries_with_many_payments(client, order):

@@ -14,11 +14,11 @@ from django.utils import timezone
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.models import Mail, StaffAction, StaffDiscount, StaffLimit
 from apps.core.staff.limits import OverLimit, limits_of
+from apps.orders.by_staff.approve import approve_order
 from apps.orders.by_staff.change import cancel_order
 from apps.orders.by_staff.create import (
     OrderRefused,
     OrderRequest,
-    approve_order,
     create_order,
 )
 from apps.orders.by_staff.receive import ReceivedTransfer, TransferRefused, receive_transfer
@@ -120,10 +120,10 @@ def test_larger_discount_waits_for_a_second_person(carla, discount_cents, is_lar
     assert not StaffDiscount.objects.exists()
     assert list(StaffOrder.objects.awaiting_approval()) == [order.by_staff]
     with pytest.raises(OrderRefused, match="otra persona"):
-        approve_order(order.pk, user=carla)
+        approve_order(order.pk, user=carla, seen=order.by_staff.version)
 
     diego = member("diego", "Dirección")
-    approve_order(order.pk, user=diego)
+    approve_order(order.pk, user=diego, seen=order.by_staff.version)
 
     order.by_staff.refresh_from_db()
     assert (order.by_staff.awaits_approval, order.by_staff.approved_by) == (False, "diego")
@@ -131,7 +131,7 @@ def test_larger_discount_waits_for_a_second_person(carla, discount_cents, is_lar
     event = order.events.latest("pk")
     assert (event.kind, event.actor) == ("approved", "diego")
     with pytest.raises(OrderRefused, match="no espera"):
-        approve_order(order.pk, user=diego)
+        approve_order(order.pk, user=diego, seen=order.by_staff.version)
     large = list(StaffOrder.objects.large_discounts())
     assert large == ([order.by_staff] if is_large else [])
     cancel_order(order.pk, actor="diego")
@@ -153,7 +153,7 @@ def test_order_that_waits_for_approval_is_not_sold_at_its_price(carla):
 
     with pytest.raises(PriceChanged):
         place(checkout)
-    approve_order(order.pk, user=member("diego", "Dirección"))
+    approve_order(order.pk, user=member("diego", "Dirección"), seen=order.by_staff.version)
     assert place(checkout).order.total_cents == 2_40
 
 
@@ -198,7 +198,7 @@ def test_owner_is_not_locked_out(carla):
 
     assert not make_order(owner, 182_40).by_staff.awaits_approval
     order = make_order(carla, 182_40, subject=make_subject("Macro"))
-    approve_order(order.pk, user=owner)
+    approve_order(order.pk, user=owner, seen=order.by_staff.version)
 
 
 def test_refunds_and_transfers_have_the_limits_of_the_group(settings):
@@ -245,7 +245,7 @@ def test_page_says_that_a_large_discount_waits_and_who_may_approve_it(carla):
 
     client.force_login(member("diego", "Dirección"))
     assert approve in client.get(page).text
-    client.post(approve)
+    client.post(approve, {"seen": order.by_staff.version})
     order.by_staff.refresh_from_db()
     assert not order.by_staff.awaits_approval
     assert StaffAction.objects.filter(actor_name="diego", object_id=str(order.pk)).exists()

@@ -9,8 +9,9 @@ from apps.core.staff.admin_buttons import Repeated
 from apps.orders.admin_pages.order_head import state_of
 from apps.orders.admin_pages.timeline import timeline
 from apps.orders.by_staff.actions import Refused, send_link
+from apps.orders.by_staff.approve import approve_order
 from apps.orders.by_staff.change import cancel_order, change_payment
-from apps.orders.by_staff.create import OrderRefused, OrderRequest, approve_order, create_order
+from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked, offer_for
@@ -63,7 +64,7 @@ def test_canceled_order_ends_and_its_link_is_not_sent_again():
     with pytest.raises(Refused):
         send_link(order.pk, actor="carla", form_key=uuid4())
     with pytest.raises(OrderRefused, match="no espera"):
-        approve_order(order.pk, user=make_clerk("olga"))
+        approve_order(order.pk, user=make_clerk("olga"), seen=order.by_staff.version)
 
 
 def test_order_is_turned_to_transfer_and_back_with_a_mail_each_time():

@@ -19,8 +19,9 @@ from apps.core.models import Mail, SiteSettings, StaffDiscount, StaffLimit
 from apps.core.money import to_cents
 from apps.invoices.issue import bring_up_to_date
 from apps.invoices.models import BillingDetails, Invoice
+from apps.orders.by_staff.approve import approve_order
 from apps.orders.by_staff.change import cancel_order
-from apps.orders.by_staff.create import OrderRefused, approve_order
+from apps.orders.by_staff.create import OrderRefused
 from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
 from apps.orders.models import OrderLine, ReferralReward, Refund, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
@@ -258,7 +259,7 @@ def test_approval_of_an_exchange_whose_line_is_gone_pays_nothing(api, sandbox, c
     fetch_and_record_refunds(payment)
 
     with pytest.raises(OrderRefused, match="ya no se puede hacer"):
-        approve_order(new.pk, user=clerk)
+        approve_order(new.pk, user=clerk, seen=new.by_staff.version)
 
     new.refresh_from_db()
     assert (new.status, new.payments.count()) == ("cart", 0)
@@ -312,8 +313,8 @@ def test_limits_of_staff_hold_for_an_exchange(api, sandbox, work, clerk):
     work()
     assert (new.status, open_subjects()) == ("cart", ["Microeconomía"])
     with pytest.raises(OrderRefused, match="otra persona"):
-        approve_order(new.pk, user=user)
-    approve_order(new.pk, user=clerk)
+        approve_order(new.pk, user=user, seen=new.by_staff.version)
+    approve_order(new.pk, user=clerk, seen=new.by_staff.version)
     work()
     new.refresh_from_db()
     assert (new.status, payments(new)) == ("paid", [("credit", 182_40)])
@@ -333,8 +334,10 @@ def test_second_exchange_of_the_same_money_waits_for_another_person(api, sandbox
     assert (second.status, second.by_staff.awaits_approval) == ("cart", True)
     assert open_subjects() == ["Historia"]
     with pytest.raises(OrderRefused, match="otra persona"):
-        approve_order(second.pk, user=user)
-    assert approve_order(second.pk, user=clerk).startswith("Cambio aprobado.")
+        approve_order(second.pk, user=user, seen=second.by_staff.version)
+    assert approve_order(second.pk, user=clerk, seen=second.by_staff.version).startswith(
+        "Cambio aprobado."
+    )
     work()
     assert open_subjects() == ["Lengua"]
 
@@ -361,7 +364,7 @@ def test_two_approvals_at_the_same_moment_carry_the_exchange_out_once(api, sandb
 
     def approve():
         try:
-            return approve_order(second.pk, user=clerk)
+            return approve_order(second.pk, user=clerk, seen=second.by_staff.version)
         except OrderRefused:
             return ""
 

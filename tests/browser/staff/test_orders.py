@@ -54,6 +54,12 @@ def test_a_day_of_orders_access_mails_refunds_and_a_transfer(clerk):
     expect(clerk.get_by_role("heading", name=re.compile("El pedido será de"))).to_be_visible()
     clerk.get_by_role("button", name="Crear el pedido").click()
     expect(clerk.get_by_text("Esperando transferencia").first).to_be_visible()
+    clerk.get_by_role("link", name="Editar…").click()
+    clerk.get_by_label("Descuento (€)").fill("5")
+    clerk.get_by_label("Motivo del descuento").fill("Espera")
+    clerk.get_by_role("button", name="Ver el precio").click()
+    clerk.get_by_role("button", name="Guardar los cambios").click()
+    expect(clerk.get_by_text("recibe un correo con el pago nuevo")).to_be_visible()
 
     made = Order.objects.get(email="transferencia@example.com")
     for amount, proof, answer in (
