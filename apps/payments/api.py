@@ -31,6 +31,7 @@ from apps.orders.errors import (
     Unavailable,
 )
 from apps.orders.models import Order, Payment
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
 from apps.orders.settlement.gift_delivery import check_gift_is_delivered, open_access
@@ -145,8 +146,10 @@ class ProcessCheckout(PublicAPIView):
         if wants_reminders and not (checkout.buyer_is_known or _may_remind(request)):
             checkout = replace(checkout, accepted=checkout.accepted - {Consent.Kind.REMINDERS})
         # A buyer whose address is known to be theirs can only write to their own mailbox.
+        # The mails of an order that costs nothing: its confirmation, and its access.
+        is_free = checkout.expected_total_cents < CARD_MINIMUM_CENTS
         mails_stranger = not checkout.buyer_is_known and (
-            checkout.save_for_later or checkout.by_transfer
+            checkout.save_for_later or checkout.by_transfer or is_free
         )
         of_network = (FORM_MAILS_OF_NETWORK, widest_network(request))
         with counted_once_done(*[of_network] if mails_stranger else []):
