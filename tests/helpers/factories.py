@@ -3,6 +3,7 @@
 The cast: Ana has bought, Bruno has not, Carla is staff.
 """
 
+from datetime import timedelta
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -11,10 +12,12 @@ from django.db import transaction
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.services import held_counts
 from apps.classroom.models import Enrolment, Provisioning
+from apps.orders.models import Order
 from apps.pricing.models import PromoCode, Terms
 from apps.students.devices import remember_device
 from apps.students.models import Student
@@ -127,6 +130,17 @@ def checkout_body(*items: dict[str, Any], total: str | float, **changes: Any) ->
         "withdrawalWaived": True,
         **changes,
     }
+
+
+def make_customer(email: str) -> None:
+    """A student for whose order money was paid two days ago."""
+    Order.objects.create(
+        student=Student.objects.create(email=email),
+        email=email,
+        status="paid",
+        total_amount=100,
+        paid_at=timezone.now() - timedelta(days=2),
+    )
 
 
 def set_terms(**columns) -> Terms:

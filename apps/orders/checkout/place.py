@@ -20,7 +20,7 @@ from apps.orders.errors import (
     TransferIsPersonal,
 )
 from apps.orders.gifts.details import GiftDetails, stored_details
-from apps.orders.models import Order, StaffOrder
+from apps.orders.models import Order, PromoUse, StaffOrder
 from apps.orders.models.staff_order import is_personal, is_renewal
 from apps.orders.offer.offer import Asked, Offer, offer_for
 from apps.orders.promo import uses as promo_uses
@@ -78,7 +78,7 @@ def place(checkout: Checkout) -> Placed:
         )
     )
     _raise_first_refusal(offer)
-    _refuse_counted_code(checkout, offer)
+    _refuse_counted_code(checkout, offer, order)
     if by_staff is not None and by_staff.renewal and not _has_same_lines(by_staff, offer):
         raise RenewalIsFixed
     if by_staff is not None and by_staff.exchanged_line_id is not None:
@@ -151,12 +151,12 @@ def _has_same_lines(by_staff: StaffOrder, offer: Offer) -> bool:
     return {line.key for line in offer.lines} == stored
 
 
-def _refuse_counted_code(checkout: Checkout, offer: Offer) -> None:
+def _refuse_counted_code(checkout: Checkout, offer: Offer, order: Order | None) -> None:
     """Raise PromoRefused if a transfer by somebody unknown would hold a use of a code for days.
 
     A stranger could otherwise take all uses of a code, or those of another person, without paying.
     Whoever has signed in holds no use of another person, but may have many mailboxes: the uses of
-    all are for buyers who have paid before.
+    all are for buyers who have paid before, for one transfer at a time. The code is locked.
     """
     promo = offer.code.promo if offer.code is not None else None
     if promo is None or not checkout.by_transfer:
@@ -169,6 +169,17 @@ def _refuse_counted_code(checkout: Checkout, offer: Offer) -> None:
         raise PromoRefused(
             "Este código tiene los usos contados, y no vale con transferencia: paga con tarjeta, o "
             "sigue sin él."
+        )
+    waiting = promo_uses.orders_of_person(email=checkout.email, but_for=order).filter(
+        status=Order.Status.CART,
+        by_staff__paid_by=StaffOrder.PaidBy.TRANSFER,
+        promo_uses__promo_code=promo,
+        promo_uses__status=PromoUse.Status.RESERVED,
+    )
+    if promo.max_uses is not None and waiting.exists():
+        raise PromoRefused(
+            "Ya tienes un pedido con este código que espera tu transferencia: paga este con "
+            "tarjeta, o sigue sin el código."
         )
 
 

@@ -16,12 +16,12 @@ from apps.orders.models import Gift, Order, Payment, StaffOrder
 from apps.orders.models.statuses import PaymentKind
 from apps.payments.context import academy_props
 from apps.payments.events.reconcile import reconcile
-from apps.students.models import Student
 from tests.helpers.completion import again, assert_paid_once, confirm_correction
 from tests.helpers.factories import (
     BRUNO,
     checkout_body,
     know_device,
+    make_customer,
     make_promo,
     make_subject,
     whole,
@@ -45,17 +45,6 @@ def waiting(api, body):
 def arrive(order_id, clerk, cents=18240):
     arrived = ReceivedTransfer(cents, timezone.localdate(), f"MOV-{uuid4().hex[:8]}")
     return receive_transfer(order_id=order_id, arrived=arrived, form_key=uuid4(), user=clerk)
-
-
-def make_customer(email):
-    """A student for whose order money was paid two days ago."""
-    Order.objects.create(
-        student=Student.objects.create(email=email),
-        email=email,
-        status="paid",
-        total_amount=100,
-        paid_at=timezone.now() - timedelta(days=2),
-    )
 
 
 def in_days(number, *, hours=0):
@@ -260,4 +249,12 @@ def test_customer_pays_by_transfer_with_a_code_whose_uses_are_counted(api, body)
     assert api.post("process-checkout", with_code)[1]["code"] == "promo_refused"
 
     make_customer(body["email"])
-    assert api.checkout(with_code)["transfer"]["amount"] == 164.16
+    placed = api.checkout(with_code)
+    assert placed["transfer"]["amount"] == 164.16
+
+    # One at a time: a customer of one lesson would otherwise hold all uses for days.
+    status, answer = api.post("process-checkout", with_code)
+    assert (status, answer["code"]) == (409, "promo_refused")
+    assert promo.promo_uses.count() == 1
+    mine = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
+    assert api.checkout({**with_code, **mine})["transfer"]["amount"] == 164.16
