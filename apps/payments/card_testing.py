@@ -120,6 +120,11 @@ def has_opened_payment_of(order: Order, networks: Networks) -> bool:
     return _opened_by(share).seconds_left(str(order.pk), network) > 0
 
 
+def visitors_of(order: Order) -> set[str]:
+    """The digests of the networks of each size that opened a payment of the order in a day."""
+    return {digest for share in SHARES for digest in _opened_by(share).digests(str(order.pk))}
+
+
 @dataclass(frozen=True)
 class Place:
     """What a stranger's payment takes of the limits of a pause. Nothing without a pause."""

@@ -23,9 +23,12 @@ from apps.students.models import Student
 
 
 class FriendCodeInUse(PromoRefused):
-    """Another cart of the buyer has reserved a friend code and is being paid."""
+    """Another cart of the mailbox has reserved a friend code and is being paid."""
 
-    message = "Ya estás pagando otra compra con un código de amigo."
+    message = (
+        "Se está pagando otra compra con este correo y un código de amigo. Inténtalo de nuevo "
+        "dentro de diez minutos, o sigue sin el código."
+    )
 
 
 def find(code: str) -> PromoCode:

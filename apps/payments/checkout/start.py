@@ -1,12 +1,10 @@
 """Starts a checkout: places the order and opens a payment that the browser can confirm."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from types import MappingProxyType
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from apps.core.errors import AcademyError, TooManyRequests
 from apps.core.mail.outbox import queue_mail
@@ -35,12 +33,9 @@ from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.recovery_link import mailed_to
 from apps.orders.settlement.mark_paid import complete_free
-from apps.payments.card_testing import (
-    has_opened_payment_of,
-    refuse_card_testing,
-    wait_in_pause,
-)
+from apps.payments.card_testing import refuse_card_testing, wait_in_pause
 from apps.payments.checkout.closing import cancel_open_payment
+from apps.payments.checkout.held_codes import keep_friend_code, may_take_over
 from apps.payments.checkout.opening import payment_for
 from apps.payments.stripe.client import ProviderError
 from apps.payments.stripe.intents import ProviderPayment
@@ -61,8 +56,6 @@ REFUSED_KNOWN_BUYERS = Limit("promo-refused-known-buyers", times=10, seconds=24 
 TOO_MANY_CODES = (
     "Demasiados intentos con códigos que no se pueden usar. Quita el código para pagar ahora."
 )
-# A payment with a friend code is not ended for a stranger who types its buyer's address meanwhile.
-TIME_TO_PAY = timedelta(minutes=10)
 NO_NETWORKS: Networks = MappingProxyType({})
 
 
@@ -145,8 +138,8 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
             cancel_open_payment(obstacle.payment)
             continue
         except FriendCodeReserved as reserved:
-            if not _may_take_over(reserved.payment, checkout, networks):
-                _count_question_about_customer(checkout, visitor)
+            order = reserved.payment.order
+            if order is not None and not may_take_over(order, checkout, networks=networks):
                 raise FriendCodeInUse from None
             _free_friend_code(reserved.payment)
             continue
@@ -184,6 +177,7 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
             error.extra |= {"order_id": placed.order.pk, "token": placed.order.auth_token}
             raise
         if payment is not None:
+            keep_friend_code(placed.order, visitor=visitor)
             return Started(placed, payment=payment)
     raise PaymentInProgress
 
@@ -200,18 +194,6 @@ def _close_open_payment(checkout: Checkout) -> None:
     payment = order.payments.open().first() if order else None
     if payment is not None:
         cancel_open_payment(payment)
-
-
-def _may_take_over(payment: Payment, checkout: Checkout, networks: Networks) -> bool:
-    """Whether this visitor may end an open payment of the same mailbox to use its friend code.
-
-    Anybody can type a buyer's address beside a friend code. So a payment that was just opened is
-    ended only for a buyer who is known, or for the visitor who has opened it.
-    """
-    is_just_opened = timezone.now() - payment.created_at < TIME_TO_PAY
-    if checkout.buyer_is_known or not is_just_opened or payment.order is None:
-        return True
-    return has_opened_payment_of(payment.order, networks)
 
 
 def _free_friend_code(payment: Payment) -> None:

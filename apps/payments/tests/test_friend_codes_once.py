@@ -1,5 +1,6 @@
 """A friend's code takes its discount off one purchase of one person."""
 
+from datetime import timedelta
 from decimal import Decimal
 from threading import Thread
 from typing import Any
@@ -19,7 +20,8 @@ from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import mark_canceled
 from apps.payments.checkout import opening
-from apps.payments.checkout.start import TIME_TO_PAY
+from apps.payments.checkout.held_codes import TIME_TO_PAY_S
+from apps.payments.checkout.start import REFUSED_BUYERS
 from apps.payments.events.reconcile import reconcile
 from apps.payments.report import report
 from apps.payments.stripe.intents import PaymentIds, retrieve_payment
@@ -39,6 +41,17 @@ def friend_code(db):
     return make_promo(
         "AMIGO-ANA22222", kind="FIJO", value="15", is_referral_code=True, student=owner
     )
+
+
+def stranger() -> Api:
+    """Another visitor than `api`."""
+    api = Api()
+    api.client = Client(REMOTE_ADDR="192.0.2.77")
+    return api
+
+
+def in_seconds(seconds: int) -> time_machine.travel:
+    return time_machine.travel(timezone.now() + timedelta(seconds=seconds), tick=False)
 
 
 def friend_body(**changes: Any) -> dict[str, Any]:
@@ -110,8 +123,7 @@ def test_stranger_with_the_address_of_a_buyer_does_not_end_the_buyers_payment(
     api, sandbox, friend_code
 ):
     first = api.checkout(friend_body())
-    elsewhere = Api()
-    elsewhere.client = Client(REMOTE_ADDR="192.0.2.77")
+    elsewhere = stranger()
 
     status, answer = elsewhere.post("process-checkout", friend_body())
     assert (status, answer["error"]) == (409, FriendCodeInUse.message)
@@ -122,9 +134,30 @@ def test_stranger_with_the_address_of_a_buyer_does_not_end_the_buyers_payment(
     know_device(elsewhere.client, friend_body()["email"])
     second = elsewhere.checkout(friend_body())
     assert sandbox.payment(first["payment_intent_id"])["status"] == "canceled"
-    with time_machine.travel(timezone.now() + TIME_TO_PAY):
+    with in_seconds(TIME_TO_PAY_S):
         api.checkout(friend_body())
     assert sandbox.payment(second["payment_intent_id"])["status"] == "canceled"
+
+
+@pytest.mark.django_db
+def test_carts_of_a_stranger_keep_a_friend_code_from_their_buyer_for_ten_minutes_in_all(
+    api, sandbox, friend_code
+):
+    elsewhere = stranger()
+    elsewhere.checkout(friend_body(phone="+34655000222"))
+    for _ in range(REFUSED_BUYERS.times + 1):
+        status, answer = api.post("process-checkout", friend_body())
+        assert (status, answer["error"]) == (409, FriendCodeInUse.message)
+    with in_seconds(TIME_TO_PAY_S - 60):
+        again = elsewhere.checkout(friend_body(phone="+34655000223"))
+
+    with in_seconds(TIME_TO_PAY_S):
+        own = api.checkout(friend_body())
+        assert sandbox.payment(again["payment_intent_id"])["status"] == "canceled"
+        # The buyer has the same time.
+        status, answer = elsewhere.post("process-checkout", friend_body(phone="+34655000224"))
+        assert (status, answer["error"]) == (409, FriendCodeInUse.message)
+    assert PromoUse.objects.get(status="reserved").order_id == own["order_id"]
 
 
 @pytest.mark.django_db
@@ -150,7 +183,7 @@ def test_friend_code_is_refused_while_the_bank_confirms_another_cart(api, sandbo
     status, answer = api.post("process-checkout", friend_body())
 
     assert (status, answer["code"]) == (409, "promo_refused")
-    assert answer["error"] == "Ya estás pagando otra compra con un código de amigo."
+    assert answer["error"] == FriendCodeInUse.message
     assert "payment_intent_id" not in answer
 
 
@@ -171,7 +204,7 @@ def test_cart_loses_the_friend_code_while_its_payment_is_being_opened(
     status, answer = api.post("process-checkout", friend_body(**own))
 
     assert (status, answer["code"]) == (409, "promo_refused")
-    assert answer["error"] == "Ya estás pagando otra compra con un código de amigo."
+    assert answer["error"] == FriendCodeInUse.message
     assert Payment.objects.open().get().order_id == second["order_id"]
     customers = Order.objects.values_list("customer_reference", flat=True)
     states = [payment["status"] for customer in customers for payment in sandbox.payments(customer)]
