@@ -1,14 +1,19 @@
 """What an unpaid cart keeps of promo codes from others (docs/rules.md, "Promo codes").
 
-Anybody can type somebody else's address beside a friend code. So a payment keeps its friend code
-for a short time only.
+Anybody can type somebody else's address beside a friend code, and made-up addresses beside a code
+whose uses are counted. So a payment keeps its friend code for a short time only, and the unpaid
+carts of one network hold a few uses of a code.
 """
 
+from django.conf import settings
+
+from apps.core.database import require_transaction
 from apps.core.identity import email_identity
 from apps.core.web.throttle import Limit, Mark, Networks, digest_of
-from apps.orders.checkout.request import Checkout
-from apps.orders.models import Order
+from apps.orders.checkout.request import Checkout, Placed
+from apps.orders.models import Order, PromoUse
 from apps.payments.card_testing import has_opened_payment_of, visitors_of
+from apps.pricing.promo_checks import PromoRefused
 
 TIME_TO_PAY_S = 600
 DAY = 24 * 3600
@@ -17,6 +22,19 @@ DAY = 24 * 3600
 # the owner of the mailbox.
 PAYING = Mark("friend-code-paying", seconds=TIME_TO_PAY_S)
 TURNS = Limit("friend-code-turns", times=1, seconds=DAY)
+# The unpaid carts of a network that hold a use of a code at the same time: 5, or a tenth of its
+# uses. A campus may have one address, so what is paid does not count.
+FEWEST_HELD, PART_HELD = 5, 10
+HOLDERS = Mark("promo-held", seconds=DAY)
+
+
+class HeldByNetwork(PromoRefused):
+    """Too many unpaid carts of the visitor's network hold a use of the code."""
+
+    message = (
+        "Desde tu misma conexión hay ya varias compras sin terminar con este código. Inténtalo de "
+        "nuevo dentro de media hora, o sigue sin él."
+    )
 
 
 def keep_friend_code(order: Order, *, visitor: str) -> None:
@@ -40,6 +58,31 @@ def may_take_over(order: Order, checkout: Checkout, *, networks: Networks) -> bo
     if checkout.buyer_is_known or has_opened_payment_of(order, networks):
         return True
     return not visitors_of(order) & set(PAYING.digests(_mailbox(order)))
+
+
+def refuse_held_code(placed: Placed, checkout: Checkout, *, visitor: str) -> None:
+    """Raise HeldByNetwork if the order would hold one use too many of a code for its network.
+
+    Part of the caller's transaction, which has reserved the use and holds the code's lock.
+    Customers who have shown whose the address is are not counted. `visitor` is the widest of the
+    buyer's networks.
+    """
+    require_transaction("refuse_held_code")
+    code = placed.offer.code
+    if code is None or code.held or checkout.save_for_later or not visitor:
+        return
+    if code.promo.max_uses is None or not settings.RATE_LIMIT_SCALE:
+        return
+    if checkout.buyer_is_known and Order.objects.has_customer(checkout.email):
+        return
+    uses = PromoUse.objects.filter(promo_code=code.promo, status=PromoUse.Status.RESERVED)
+    others = uses.exclude(order=placed.order).values_list("order", flat=True)
+    network = f"{code.promo.pk}-{digest_of(visitor)}"
+    held = {digest_of(str(order_id)) for order_id in others} & set(HOLDERS.digests(network))
+    most = max(FEWEST_HELD, code.promo.max_uses // PART_HELD) * settings.RATE_LIMIT_SCALE
+    if len(held) >= most:
+        raise HeldByNetwork
+    HOLDERS.add(network, str(placed.order.pk))
 
 
 def _mailbox(order: Order) -> str:

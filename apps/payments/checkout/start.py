@@ -35,7 +35,7 @@ from apps.orders.recovery_link import mailed_to
 from apps.orders.settlement.mark_paid import complete_free
 from apps.payments.card_testing import refuse_card_testing, wait_in_pause
 from apps.payments.checkout.closing import cancel_open_payment
-from apps.payments.checkout.held_codes import keep_friend_code, may_take_over
+from apps.payments.checkout.held_codes import keep_friend_code, may_take_over, refuse_held_code
 from apps.payments.checkout.opening import payment_for
 from apps.payments.stripe.client import ProviderError
 from apps.payments.stripe.intents import ProviderPayment
@@ -106,7 +106,7 @@ def start(checkout: Checkout, *, networks: Networks = NO_NETWORKS) -> Started:
     (docs/decisions/0003-provider-calls-outside-transactions.md). If a call fails, the order stays
     as it was placed: the buyer can continue with it, and at most one of its payments can be
     confirmed. `networks` are the buyer's. Raises the errors of `place`, of `wait_in_pause`, of
-    `refuse_card_testing` and of `payment_for`.
+    `refuse_held_code`, of `refuse_card_testing` and of `payment_for`.
     """
     needs_card = checkout.expected_total_cents >= CARD_MINIMUM_CENTS
     if not needs_card or checkout.save_for_later or checkout.by_transfer:
@@ -130,6 +130,7 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
         try:
             with transaction.atomic():
                 placed = place(checkout)
+                refuse_held_code(placed, checkout, visitor=visitor)
                 if checkout.save_for_later:
                     _mail_recovery_link(placed.order)
                 elif checkout.by_transfer and placed.offer.total_cents >= CARD_MINIMUM_CENTS:
