@@ -116,6 +116,7 @@ class Degree(Named):
     students_offset = models.IntegerField("alumnos anteriores", default=0)
 
     objects = DegreeQuerySet.as_manager()
+    picker_related = ("university",)
 
     class Meta:
         verbose_name = "grado"
@@ -126,6 +127,11 @@ class Degree(Named):
                 fields=("university", "name"), name="degree_once_per_university"
             ),
         )
+
+    @property
+    def picker_label(self) -> str:
+        """ "Economía, UNED", for whoever chooses degrees."""
+        return f"{self}, {self.university.acronym}"
 
     @property
     def students_count(self) -> int:
@@ -383,7 +389,7 @@ class Subject(HasStudyFacts):
     @property
     def studies(self) -> str:
         """The degree and its university: "Economía, UNED"."""
-        return f"{self.degree}, {self.degree.university.acronym}"
+        return self.degree.picker_label
 
     @property
     def picker_label(self) -> str:

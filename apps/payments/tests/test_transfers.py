@@ -13,7 +13,7 @@ from apps.catalogue.models import Lesson
 from apps.classroom.models import Provisioning
 from apps.core.mail.registry import render_for_staff, render_mail
 from apps.core.models import Mail
-from apps.core.money import to_euros
+from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.by_staff.receive import (
@@ -458,8 +458,16 @@ def test_new_order_offers_only_what_is_sold(admin_client):
     def offered(field, term):
         query = {"app_label": "orders", "model_name": "orderline", "field_name": field}
         answer = admin_client.get(reverse("admin:autocomplete"), {**query, "term": term})
-        return {int(row["id"]) for row in answer.json()["results"]}
+        rows = answer.json()["results"]
+        labels.update(row["text"] for row in rows)
+        return {int(row["id"]) for row in rows}
 
+    labels: set[str] = set()
     assert offered("subject", "calculo") == {sold.pk, undivided.pk, expired.pk}
     loose = {*sold.lessons.all(), *expired.lessons.filter(title="PEC 2")}
     assert offered("lesson", "calculo") == {lesson.pk for lesson in loose}
+    studies = f"{sold.degree}, {sold.degree.university.acronym}"
+    assert f"Cálculo · {studies} · {format_euros(to_cents(sold.final_price))}" in labels
+    lesson = sold.lessons.get(title="PEC 1")
+    price = format_euros(to_cents(lesson.price))
+    assert f"PEC 1, de Cálculo · {studies} · {price}" in labels
