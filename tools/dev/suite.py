@@ -115,7 +115,7 @@ _ON_SQLITE = {
     "apps/catalogue/tests": "bulk_prices exchange history_and_counts indexes reads search",
     "apps/core/tests": "jobs lost_tasks mail worker",
     "apps/classroom/tests": "access many_students provisioning",
-    "apps/orders/tests": "checkout large_shop promo_codes reminders rewards states",
+    "apps/orders/tests": "promo_codes reminders states",
     "apps/students/tests": "services",
     "apps/backoffice/tests": "reports",
     "tests": "backup page_cache",
