@@ -26,7 +26,9 @@ from tests.helpers.factories import (
     make_subject,
     whole,
 )
+from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk, refund
+from tests.helpers.shop import Api
 
 pytestmark = pytest.mark.django_db
 
@@ -258,3 +260,19 @@ def test_customer_pays_by_transfer_with_a_code_whose_uses_are_counted(api, body)
     assert promo.promo_uses.count() == 1
     mine = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
     assert api.checkout({**with_code, **mine})["transfer"]["amount"] == 164.16
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_transfers_of_a_customer_in_the_same_instant_hold_one_use(sandbox, body):
+    promo = make_promo("POCOS", kind="PORCENTAJE", value="10", max_uses=30)
+    make_customer(body["email"])
+    with_code = {**body, "total_amount": 164.16, "promo_code": promo.code, "by_transfer": True}
+
+    def check_out() -> int:
+        api = Api()
+        know_device(api.client, body["email"])
+        return api.post("process-checkout", with_code)[0]
+
+    assert sorted(in_parallel(check_out, 3)) == [200, 409, 409]
+    assert promo.promo_uses.count() == 1
