@@ -56,14 +56,24 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # A placeholder with the comma and the spaces before it, which go if its value is empty.
 _WITH_COMMA = re.compile(r"(,? *)\{([^{}]*)\}")
 _ADDRESS = re.compile(r"https?://[^\s<>]*", re.IGNORECASE)
-# The characters that may stand between the digits of a number. A comma or a colon ends the number,
-# as in opening hours.
-_BETWEEN = r"[\s./()_·•|\\*\u2010-\u2015\u2212-]*"
+# What may stand between the digits of a number: any of these characters, or up to two others that
+# are no letters. A euro sign ends a number, as in a list of prices.
+_BETWEEN = r"(?:[\s./()_·•|\\*\u2010-\u2015\u2212-]*|[^\w€]{1,2})"
 # The beginning of an IBAN, or nine digits: a bank account, a card or a phone. It ends with a fixed
 # number of groups: one that looks further takes for ever on a long word.
 _NUMBER = re.compile(
     rf"\b[a-z]{{2}}\d{{2}}(?:{_BETWEEN}[\da-z]{{2,4}}){{3}}|(?:\d{_BETWEEN}){{9}}", re.IGNORECASE
 )
+# Opening hours, with or without a date, are no number: "24/12/2026, 9:00-14:00". Nor is the name of
+# a course: "2026-2027".
+_HOUR = r"(?:[01]?\d|2[0-3]):[0-5]\d"
+_DATE = r"(?:0?[1-9]|[12]\d|3[01])/(?:0?[1-9]|1[0-2])(?:/20\d\d)?"
+_COURSE = r"20\d\d[-–/](?:20)?\d\d"
+_TIMES = re.compile(
+    rf"(?<![\d:/])(?:(?:{_DATE}[, ]+)?{_HOUR}(?:[-–,; ]+{_HOUR})*|{_COURSE})(?![\d:])"
+)
+# Characters that nobody sees: marks of the writing direction, zero widths, and marks over others.
+_UNSEEN = {"Cf", "Mn", "Me"}
 
 
 class WordsChanged(Exception):
@@ -203,6 +213,7 @@ class OwnWordsForm(forms.Form):
             return f"Este correo no tiene {{{unknown[0]}}}."
         if "{" in _PLACEHOLDER.sub("", text) or "}" in _PLACEHOLDER.sub("", text):
             return "Falta una llave: los huecos se escriben así: {nombre}."
+        text = _as_read(text)
         # A link to a stranger's page, or another account, would carry the academy's name.
         rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
         if has_link(rest):
@@ -210,12 +221,19 @@ class OwnWordsForm(forms.Form):
                 "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
                 "cada punto."
             )
-        if _NUMBER.search(unicodedata.normalize("NFKC", rest)):
+        if _NUMBER.search(_TIMES.sub("(fecha)", rest)):
             return (
                 "No escribas números de cuenta, de tarjeta ni de teléfono: los de la academia "
                 "están en «Ajustes del sitio»."
             )
         return ""
+
+
+def _as_read(text: str) -> str:
+    """The text as people read it: without unseen characters, and with digits as digits."""
+    # The normal form of an ordinal sign is a letter, which would part two groups of digits.
+    plain = unicodedata.normalize("NFKC", text.translate({ord("º"): " ", ord("ª"): " "}))
+    return "".join(char for char in plain if unicodedata.category(char) not in _UNSEEN)
 
 
 def _is_own(address: str) -> bool:

@@ -222,6 +222,14 @@ def test_placeholders_are_written_as_the_mails_write_them():
         ("Llama al 612/345/678", "No escribas números"),
         ("es12" + "a" * 900, "No escribas números"),
         ("Llama al 612\n345\n678", "No escribas números"),
+        ("Llama al 612, 345, 678", "No escribas números"),
+        ("Llama al 612:345:678", "No escribas números"),
+        ("Llama al 612º345º678", "No escribas números"),
+        ("Llama al 612\u200b345\u200b678", "No escribas números"),
+        ("Llama al 6\u03071\u03072\u0307345678", "No escribas números"),
+        ("Llama al 6:12:34:56:78", "No escribas números"),
+        ("Ingresa en ES76,0075,1234,5678", "No escribas números"),
+        ("Paga en faro-pagos\u200b.example", "Solo se enlazan"),
         ("Tarjeta 4242 4242 4242 4242", "No escribas números"),
         ("x" * 1001, "1000 caracteres"),
     ],
@@ -231,6 +239,19 @@ def test_other_placeholders_and_links_to_other_sites_are_refused(client, carla, 
     assert page.status_code == 200
     assert reason in page.text.replace("&#x27;", "'")
     assert SiteSettings.objects.filter(mail_words={}).exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "De lunes a viernes, 9:00-14:00, 16:00-19:30.",
+        "El 24/12/2026, 9:00-14:00. El 31/12, 9:00-14:00.",
+        "Cuestan 149,90 €, 199,00 € y 249,00 €.",
+        "Curso 2026-2027, 3.ª edición.",
+    ],
+)
+def test_hours_dates_and_prices_are_no_number_of_an_account(client, carla, text):
+    assert save(client, paragraph=text).status_code == 302
 
 
 def test_link_to_a_page_of_this_site_is_accepted(client, carla, settings):
