@@ -263,6 +263,7 @@ StuckFilter = choice_filter(
 class AccessChangeAdmin(OrderNumberSearch, ReadOnlyAdmin):
     """Changes of rights that are sent to the classroom, with status and last error."""
 
+    logs_reading = True
     list_display = (
         "order_id",
         "student",

@@ -1,10 +1,12 @@
 """The log of staff, and content that comes back from the recycle bin."""
 
 import json
+import re
 from datetime import timedelta
 from unittest.mock import Mock
 
 import pytest
+from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group, User
 from django.urls import reverse
@@ -151,6 +153,7 @@ def test_pages_beside_a_form_and_histories_log_their_reading_too(client):
         (order, reverse("admin:orders_order_transferencia", args=[order.pk])),
         (lead, f"{admin_url(Lead, 'changelist')}{lead.pk}/presupuesto/"),
         (lead, f"{admin_url(Lead, 'changelist')}{lead.pk}/codigo/"),
+        (lead, reverse("admin:leads_lead_order", args=[lead.pk])),
         (student, admin_url(Student, "history", student.pk)),
     ]
     with_people = (
@@ -161,9 +164,21 @@ def test_pages_beside_a_form_and_histories_log_their_reading_too(client):
     pages += [(row, admin_url(type(row), "change", row.pk)) for row in rows]
     for row, page in pages:
         StaffAction.objects.all().delete()
-        assert client.get(page).status_code == 200, page
+        assert client.get(page, follow=True).status_code == 200, page
         read = StaffAction.objects.filter(kind="read", about=row._meta.label_lower)
         assert [one.object_id for one in read] == [str(row.pk)], page
+    unlogged = []
+    for model in admin.site._registry:
+        row = model._default_manager.first()
+        if row is None or model is StaffAction:
+            continue
+        StaffAction.objects.all().delete()
+        shown = client.get(admin_url(model, "change", row.pk), follow=True).text
+        # One is the sample in the help below a field.
+        has_address = re.search(r"(?<!ana\.ejemplo)@example\.(?:com|org)\b", shown)
+        if has_address and not StaffAction.objects.filter(kind="read").exists():
+            unlogged.append(model.__name__)
+    assert unlogged == []
 
 
 @pytest.mark.usefixtures("carla")

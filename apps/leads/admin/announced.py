@@ -19,6 +19,7 @@ StateFilter = choice_filter(
 class UniversityNoticeAdmin(AcademyModelAdmin):
     """The list of mailboxes that wait for a university. Filtered by both, it says how many."""
 
+    logs_reading = True
     list_display = (
         "email",
         "university",

@@ -35,6 +35,8 @@ class RequestRows(ReadOnlyRowsInline):
 
 @admin.register(RequestedSubject)
 class RequestedSubjectAdmin(AcademyModelAdmin):
+    # Its rows are the visitors who ask for the subject.
+    logs_reading = True
     list_display = (
         "name",
         "career",

@@ -167,6 +167,7 @@ class LeadPage:
 
     def _order(self, request: HttpRequest, lead: Lead) -> HttpResponse:
         """Open the form of a new order with this person's data."""
+        log_reading(request, lead)
         return redirect(draft_address(request, order_values(lead)))
 
     def _form_page(

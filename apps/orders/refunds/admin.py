@@ -109,6 +109,7 @@ class RefundAdmin(_OfPaymentAdmin):
 
 
 class DisputeAdmin(_OfPaymentAdmin):
+    logs_reading = True
     list_display = (
         "buyer",
         "order",

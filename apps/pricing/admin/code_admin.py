@@ -124,6 +124,8 @@ def _may_see_owner(request: HttpRequest) -> bool:
 
 @admin.register(PromoCode)
 class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
+    # A code may have an owner.
+    logs_reading = True
     form = PromoCodeForm
     offered_percent = staticmethod(offered_percent)
     offered_cents = staticmethod(offered_cents)
