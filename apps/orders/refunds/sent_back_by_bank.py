@@ -33,16 +33,16 @@ def refunds_sent_back_by_bank(
 def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     """Record that staff paid the buyer these refunds by other means, such as a transfer.
 
-    Only refunds that the bank sent back are changed. Returns how many changed.
+    Only refunds that the bank sent back, and that no later refund replaces, are changed. Returns
+    how many changed.
     """
     done = 0
-    for refund in Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment"):
+    chosen = Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment")
+    # The oldest first: a later one, once it is recorded, would replace it.
+    for refund in chosen.order_by("pk"):
         order = locked_order(refund.payment.order_id or 0)
-        changed = (
-            Refund.objects.filter(pk=refund.pk, status=Refund.Status.FAILED)
-            .exclude(reference="")
-            .update(status=Refund.Status.OUTSIDE, settled_at=timezone.now())
-        )
+        waiting = refunds_sent_back_by_bank().filter(pk=refund.pk)
+        changed = waiting.update(status=Refund.Status.OUTSIDE, settled_at=timezone.now())
         if changed:
             amount = format_euros(refund.amount_cents)
             note(

@@ -181,6 +181,9 @@ def test_refund_returned_by_the_bank_is_flagged_and_can_be_repeated(sandbox, ord
 
     assert order.status == "refunded"
     assert not refunds_sent_back_by_bank().exists()
+    # The list of refunds still shows the first one. It is not recorded as paid a second time.
+    assert record_paid_by_other_means([made.pk], actor="carla") == 0
+    assert refundable_cents(order) == 0
 
 
 def test_refund_settled_outside_stripe_is_not_repeated(sandbox, order, clerk):
