@@ -38,6 +38,7 @@ from apps.core.errors import AcademyError
 from apps.core.models import DeletedRow, Mail, StaffExtension, StaffLimit
 from apps.core.staff.recycle_bin import keep
 from apps.leads.models import Lead
+from apps.orders.by_staff.create import OrderRefused
 from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
 from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
 from apps.orders.by_staff.recreate import LostOrder, recreate_order
@@ -888,6 +889,23 @@ def test_refund_page_does_not_go_on_with_the_refund_of_an_exchange_or_of_a_colle
     client.force_login(User.objects.create_superuser("olga"))
     assert confirm_refund(client, other, batch).status_code == 200
     assert Refund.objects.filter(payment__order=other).count() == 1
+
+
+def test_form_of_an_exchange_finds_no_order_of_another_form(client, clerk):
+    """The key of a cart in the browser led to an error of the page."""
+    order, other, key = order_paid_by_transfer(client, 1), make_subject("Historia"), uuid4()
+    place(
+        Checkout(
+            **{**BRUNO, "email": "otra@example.com"}, payment_type=PaymentType.FULL,
+            items=(CheckoutItem(other.pk),), expected_total_cents=182_40, order_key=key,
+            accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
+        )
+    )  # fmt: skip
+    wanted = ExchangeRequest(
+        order.lines.get(), CheckoutItem(other.pk), "link", 0, "Cliente", form_key=key
+    )
+    with pytest.raises(OrderRefused, match="ya se ha usado"):
+        exchange_line(wanted, seen=(182_40, 182_40), user=clerk)
 
 
 def test_refunds_of_two_orders_in_one_batch_are_each_mailed(client, clerk):

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from apps.core.money import format_euros
 from apps.orders.by_staff.create import (
+    USED_FORM,
     OrderRefused,
     OrderRequest,
     PricedRequest,
@@ -138,13 +139,13 @@ def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any)
     price. The clerk's row is locked first, then the order of the line, as for a refund. Raises
     OrderRefused, RefundRefused, also above the clerk's daily limit, and Unavailable.
     """
-    made = Order.objects.with_key(request.form_key).first()
+    made = _made_by(request)
     if made is not None:
         return made
     user = get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
     request.line.order = locked_order(request.line.order_id)
     # A concurrent request with the same form may have made it while this one waited.
-    made = Order.objects.with_key(request.form_key).first()
+    made = _made_by(request)
     if made is not None:
         return made
     wanted, exchange = _priced(request)
@@ -156,3 +157,12 @@ def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any)
     if exchange.back:
         check_daily_limit(user, exchange.back + waiting_rests_cents(user))
     return create_order(wanted, seen_cents=exchange.due, user=user)
+
+
+def _made_by(request: ExchangeRequest) -> Order | None:
+    """The order that this form has made. Raises OrderRefused if its key is another order's."""
+    of_form = Order.objects.with_key(request.form_key)
+    made = of_form.filter(by_staff__exchanged_line=request.line).first()
+    if made is None and of_form.exists():
+        raise OrderRefused(USED_FORM)
+    return made
