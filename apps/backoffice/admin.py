@@ -21,7 +21,7 @@ from django_otp.plugins.otp_static import admin as backup_codes_admin
 from django_otp.plugins.otp_totp import admin as authenticator_admin
 from django_tasks_db import admin as tasks_admin
 
-from apps.backoffice.accounts.account_changes import Change, mail_change
+from apps.backoffice.accounts.account_changes import Change, mail_change, mail_invited
 from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, mail_link
 from apps.backoffice.accounts.permission_names import PermissionsField
 from apps.backoffice.accounts.staff_powers import (
@@ -98,13 +98,21 @@ class _PowersAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
         return field
 
 
+# What the others who may invite were told of an invitation, or would be told of this account.
+_TOLD = frozenset({"username", "first_name", "last_name", "email", "groups"})
+_TOLD_POWERS = frozenset({"user_permissions", "is_superuser"})
+
+
 class AccountForm(_UserChangeForm):
     def clean_username(self) -> str:
-        """Refuse a name that differs from another one only by capitals.
+        """Refuse a name that looks like another one, or differs from it only by capitals.
 
-        The limits of sign-ins take both for one.
+        The limits of sign-ins take names with other capitals for one. A name with letters of
+        another alphabet would look like a colleague's in every record.
         """
         name = str(self.cleaned_data["username"])
+        if name != self.instance.username and not name.isascii():
+            raise forms.ValidationError("Usa letras sin acentos, números y los signos @ . + - _")
         if User.objects.filter(username__iexact=name).exclude(pk=self.instance.pk).exists():
             raise forms.ValidationError("Ya hay una cuenta con ese usuario.")
         return name
@@ -176,7 +184,8 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
     ) -> Any:
         kwargs["labels"] = {"is_active": "Puede entrar", "is_superuser": "Puede todo"}
         kwargs["help_texts"] = {
-            "username": "Con él entra. Suele ser su correo.",
+            "username": "Con él entra. Suele ser su correo. Cuando ya tiene contraseña no cambia: "
+            "los registros dicen con él quién hizo cada cosa.",
             "email": "Cuando ya tiene contraseña, solo lo cambia su dueño. Si ha perdido ese "
             "correo, desactiva la cuenta e invita a la persona de nuevo.",
             "is_active": "Quítalo cuando deje la academia: la cuenta y su historial se conservan.",
@@ -238,12 +247,15 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         return [url for url in own if url.name != "auth_user_password_change"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Nobody changes the address of a colleague who has a password.
+        """Nobody changes the address of a colleague who has a password, nor a name in use.
 
-        Links for a new password go there. Otherwise one person could control two accounts and
-        approve their own discount.
+        Links for a new password go to the address. Otherwise one person could control two accounts
+        and approve their own discount. The records of what was done have the name: with that of a
+        colleague for an hour, one would act as the colleague.
         """
         fields = super().get_readonly_fields(request, obj)
+        if obj is not None and obj.has_usable_password():
+            fields = (*fields, "username")
         if obj is not None and obj.pk != _editor(request).pk and obj.has_usable_password():
             fields = (*fields, "email")
         return fields if _editor(request).is_superuser else (*fields, "is_superuser")
@@ -253,6 +265,13 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         # An invitation with a wrong address is no account yet.
         if "email" in form.changed_data and obj.has_usable_password():
             mail_change(obj, Change.EMAIL, to=form.initial["email"])
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        # Once the owner has a password, their name is their own business, and their powers are not.
+        told = _TOLD_POWERS | (_TOLD if not form.instance.has_usable_password() else {"groups"})
+        if form.instance.pk != _editor(request).pk and told & {*form.changed_data}:
+            mail_invited(form.instance, by=_editor(request), is_changed=True)
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)

@@ -65,18 +65,21 @@ preview_mail(
 )
 preview_mail(
     INVITED,
-    title="invitación de otra persona al equipo",
-    when="Cuando alguien invita a una persona, a las demás personas que pueden invitar",
+    title="invitación o cambio de una cuenta del equipo",
+    when="Cuando alguien invita a una persona, o cambia lo que puede hacer, a las demás personas "
+    "que pueden invitar",
     to=STAFF,
     samples=lambda: {
-        "Ejemplo": {
+        name: {
             "first_name": "Carla",
             "by": "Olga Prado",
             "invited": "Eva Soto",
             "email": "eva@example.com",
+            "is_changed": is_changed,
             "groups": "Atención",
             "admin_url": absolute_url(reverse("admin:auth_user_change", args=[1])),
         }
+        for name, is_changed in (("Invitación", False), ("Cambio", True))
     },
 )
 preview_mail(

@@ -1,7 +1,9 @@
 """Mails that tell staff of changes of accounts that they should know of.
 
 A new password or address is mailed to the account's owner. An invitation is mailed to the others
-who may invite. Otherwise one person could control two accounts and approve their own discount.
+who may invite, and so is a later change of what it has told them: name, address and powers of
+somebody else's account. Otherwise one person could control two accounts and approve their own
+discount.
 """
 
 from enum import StrEnum
@@ -35,7 +37,8 @@ def register_change_mails() -> None:
     )
     register_mail(
         INVITED,
-        "{{ by }} ha invitado a una persona al equipo",
+        "{{ by }} ha {% if is_changed %}cambiado la cuenta de{% else %}invitado a{% endif %} "
+        "una persona {% if is_changed %}del{% else %}al{% endif %} equipo",
         invited_context,
         origin=Origin.STAFF,
     )
@@ -67,16 +70,25 @@ def changed_context(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def mail_invited(invited: User, *, by: User) -> None:
-    """Queue a mail to each other person who may invite. Call it inside a transaction."""
+def mail_invited(invited: User, *, by: User, is_changed: bool = False) -> None:
+    """Queue a mail to each other person who may invite. Call it inside a transaction.
+
+    `is_changed` means that the account is there already, and that `by` has changed it.
+    """
+    occasion = f":{uuid4().hex}" if is_changed else ""
     inviting = User.objects.with_perm("auth.add_user")
     others = inviting.filter(is_staff=True).exclude(pk__in=(invited.pk, by.pk)).exclude(email="")
     for reader in others.order_by("pk"):
         queue_mail(
-            key=f"{INVITED}:{invited.pk}:{reader.pk}",
+            key=f"{INVITED}:{invited.pk}:{reader.pk}{occasion}",
             template=INVITED,
             to=reader.email,
-            context={"user_id": reader.pk, "invited_id": invited.pk, "by_id": by.pk},
+            context={
+                "user_id": reader.pk,
+                "invited_id": invited.pk,
+                "by_id": by.pk,
+                "is_changed": is_changed,
+            },
         )
 
 
@@ -88,6 +100,8 @@ def invited_context(ids: dict[str, Any]) -> dict[str, Any]:
         "by": by.get_full_name() or by.get_username(),
         "invited": invited.get_full_name() or invited.get_username(),
         "email": invited.email,
+        # A mail that was queued by an older version has no such value.
+        "is_changed": ids.get("is_changed", False),
         "groups": ", ".join(group.name for group in invited.groups.all()),
         "admin_url": absolute_url(reverse("admin:auth_user_change", args=[invited.pk])),
     }

@@ -7,6 +7,8 @@ from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 
+from apps.core.staff.limits import highest_limits, limits_in
+
 
 def powers_of(user: User) -> QuerySet[Permission]:
     """The permissions of an account, its own and its groups', also while it is deactivated."""
@@ -17,13 +19,15 @@ def powers_of(user: User) -> QuerySet[Permission]:
 
 
 def may_manage(editor: User, account: User) -> bool:
-    """Whether the editor has all permissions of the account.
+    """Whether the editor has all permissions of the account, and limits as high as its groups'.
 
     Otherwise the editor could set a new password and use the account's permissions.
     """
     if editor.is_superuser:
         return True
-    return not account.is_superuser and _has_all(editor, powers_of(account))
+    if account.is_superuser or not _has_all(editor, powers_of(account)):
+        return False
+    return not account.groups.filter(pk__in=_groups_above_limits(editor)).exists()
 
 
 def may_manage_group(editor: User, group: Group) -> bool:
@@ -42,9 +46,22 @@ def grantable_permissions(editor: User) -> QuerySet[Permission]:
 
 
 def grantable_groups(editor: User) -> QuerySet[Group]:
-    """The groups all of whose permissions the editor has."""
+    """The groups all of whose permissions the editor has, and whose limits are not above theirs."""
     beyond = Permission.objects.exclude(pk__in=powers_of(editor).values("pk"))
-    return Group.objects.exclude(permissions__in=beyond)
+    groups = Group.objects.exclude(permissions__in=beyond)
+    return groups.exclude(pk__in=_groups_above_limits(editor))
+
+
+def _groups_above_limits(editor: User) -> list[int]:
+    """The groups with a higher limit than the editor has, unless the editor may change limits."""
+    if editor.has_perm("core.change_stafflimit"):
+        return []
+    own = highest_limits(editor)
+    return [
+        group.pk
+        for group in Group.objects.select_related("staff_limit")
+        if any(limit > own[name] for name, limit in limits_in(group).items())
+    ]
 
 
 def _has_all(editor: User, permissions: QuerySet[Permission]) -> bool:

@@ -6,7 +6,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.urls import reverse
 
 from apps.backoffice.accounts.staff_powers import grantable_permissions
-from apps.core.models import Mail
+from apps.core.mail.registry import render_mail
+from apps.core.models import Mail, StaffLimit
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +88,25 @@ def test_nobody_gives_a_group_that_can_do_more_than_they(client, eva):
     assert not bruno.groups.exists()
 
 
+def test_nobody_gives_a_group_with_higher_limits_nor_changes_who_is_in_it(client, eva):
+    """A group without limits of its own has those of a new shop, which may be higher, too."""
+    own, large = Group.objects.create(name="Corto"), Group.objects.create(name="Largo")
+    StaffLimit.objects.create(group=own, discount_percent=0, discount_a_day=0)
+    StaffLimit.objects.create(group=large, discount_percent=100)
+    new = Group.objects.create(name="Nuevo")
+    eva.groups.add(own)
+    for group in (large, new):
+        assert send(client, eva, groups=[own.pk, group.pk]).status_code == 200
+        bruno = account(group.name)
+        bruno.groups.add(group)
+        assert send(client, bruno, groups=[own.pk]).status_code == 403
+    assert list(eva.groups.all()) == [own]
+
+    eva.user_permissions.add(Permission.objects.get(codename="change_stafflimit"))
+    assert send(client, eva, groups=[own.pk, large.pk]).status_code == 302
+    assert large in eva.groups.all()
+
+
 def test_a_group_that_can_do_more_can_not_be_changed_and_nothing_is_added_to_others(client, eva):
     refund = Permission.objects.get(codename="refund_order")
     powerful, modest = Group.objects.create(name="Caja"), Group.objects.create(name="Vista")
@@ -142,6 +162,39 @@ def test_own_address_is_changed_with_a_mail_to_the_old_one_and_that_of_an_invita
     assert (mail.template, mail.to) == ("staff_account_changed", "carla@example.com")
 
 
+def test_change_of_an_invitation_or_of_powers_is_mailed_to_the_others_who_may_invite(client, eva):
+    """They were told another name, or another group, and would not know of a second account."""
+    boss = User.objects.create_superuser("olga", "olga@example.com")
+    group = Group.objects.create(name="Ventas")
+    invited = User.objects.create_user("juan", "juan@example.com", is_staff=True)
+    assert send(client, invited, email="eva@example.org", groups=[group.pk]).status_code == 302
+    mail = Mail.objects.get()
+    assert (mail.template, mail.to) == ("staff_invited", boss.email)
+    shown = render_mail(mail.template, mail.context, reveal=True, to=mail.to)
+    assert shown.subject == "eva ha cambiado la cuenta de una persona del equipo"
+    for body in (shown.text, shown.html):
+        assert "eva@example.org" in body
+        assert "está en el grupo Ventas" in body
+
+    bruno = account("bruno", email="bruno@example.com")
+    assert send(client, bruno, email=bruno.email, first_name="Bruno").status_code == 302
+    assert Mail.objects.count() == 1
+    send(client, bruno, email=bruno.email, groups=[group.pk])
+    assert Mail.objects.filter(template="staff_invited", to=boss.email).count() == 2
+
+
+def test_name_of_an_account_in_use_stays_and_a_new_one_looks_like_no_other(client, eva):
+    """The records say it: with a colleague's name for an hour one would act as the colleague."""
+    carlos = account("carlos")
+    for user in (carlos, eva):
+        assert send(client, user, username="otro").status_code == 302
+        user.refresh_from_db()
+        assert user.username != "otro"
+    invited = User.objects.create_user("juan", is_staff=True)
+    assert "Usa letras sin acentos" in send(client, invited, username="c\u0430rlos").text
+    assert send(client, invited, username="juan.gil").status_code == 302
+
+
 def test_accounts_are_not_deleted_so_that_their_log_entries_stay(client):
     client.force_login(User.objects.create_superuser("carla"))
     bruno = account("bruno")
@@ -188,7 +241,7 @@ def test_link_for_a_password_is_mailed_from_the_list_within_the_powers_of_the_se
 
 def test_two_accounts_never_differ_by_capitals_alone(client, eva):
     """The limits of sign-ins and the known devices take both names for one."""
-    bruno = account("bruno")
+    bruno = User.objects.create_user("bruno", is_staff=True)
     refused = send(client, bruno, username="EVA")
     assert "Ya hay una cuenta con ese usuario" in refused.text
     assert send(client, bruno, username="Bruno").status_code == 302

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.db.models import Sum
 
 from apps.core.database import require_transaction
@@ -16,6 +17,11 @@ from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff_limit_records import StaffDiscount, StaffExtension, StaffLimit
+
+LIMITS = (
+    "discount_percent", "discount_a_day", "refund_a_day", "transfer_a_day", "extension_days",
+    "extensions_a_day",
+)  # fmt: skip
 
 
 class OverLimit(Conflict):
@@ -60,6 +66,19 @@ def limits_of(user: Any) -> Limits:
         extension_days=max(row.extension_days for row in rows),
         extensions=max(row.extensions_a_day for row in rows),
     )
+
+
+def limits_in(group: Group) -> dict[str, int]:
+    """The limits of a group by the names of the fields of `StaffLimit`, in euros and numbers."""
+    row = getattr(group, "staff_limit", None) or StaffLimit()
+    return {name: getattr(row, name) for name in LIMITS}
+
+
+def highest_limits(user: Any) -> dict[str, int]:
+    """The highest limits of a user's groups, as `limits_in`. The settings do not bound them."""
+    rows = [limits_in(group) for group in user.groups.select_related("staff_limit")]
+    rows = rows or [{name: getattr(StaffLimit(), name) for name in LIMITS}]
+    return {name: max(row[name] for row in rows) for name in LIMITS}
 
 
 def check_discount(
