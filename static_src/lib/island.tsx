@@ -58,13 +58,14 @@ export function defineIsland<Schema extends z.ZodMiniType<object>>(
       document.getElementById(focusedId)?.focus({ preventScroll: true });
     };
     function render() {
-      attempt++;
+      const own = ++attempt;
       startTransition(() =>
         root.render(
-          <OnMount key={attempt} after={released} onMount={onMount}>
+          <OnMount key={own} after={released} onMount={onMount}>
             <ErrorBoundary>
               <Island {...props} />
             </ErrorBoundary>
+            <Unless late={() => own !== attempt} />
           </OnMount>,
         ),
       );
@@ -92,6 +93,14 @@ function OnMount({ after, onMount, children }: OnMountProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs once.
   useLayoutEffect(onMount, []);
   return children;
+}
+
+const NEVER = new Promise<never>(() => undefined);
+
+/** The last child, rendered just before React changes the page: it does not if this is `late`. */
+function Unless({ late }: { late(): boolean }) {
+  if (late()) use(NEVER);
+  return null;
 }
 
 /** Shows the error when a component throws while it renders. */
