@@ -160,6 +160,11 @@ def edit_order(
     order = write_order(order, _checkout(order, request, edit, user), is_noted=True)
     row.order = order
     _agree(row, request, edit, user)
+    if row.awaits_approval and stored_details(order):
+        raise OrderRefused(
+            "El comprador ha hecho de este pedido un regalo, y un descuento que aprueba otra "
+            "persona vale solo para quien compra: rebaja menos, o crea otro pedido."
+        )
     waits = " (espera aprobación)" if row.awaits_approval else ""
     note(
         order,

@@ -164,13 +164,13 @@ class StaffOrder(models.Model):
 
     @property
     def version(self) -> str:
-        """Another text after each change of the order's content or of what is agreed.
+        """Another text after each change of the order's content, of its buyer or of what is agreed.
 
         A form or button that was opened with an older one is refused.
         """
-        waits = "espera" if self.awaits_approval else ""
-        state = (self.order.revision, self.paid_by, waits, self.approved_by, self.refused_by)
-        return "|".join(map(str, state))
+        order, waits = self.order, "espera" if self.awaits_approval else ""
+        agreed = (self.paid_by, waits, self.approved_by, self.refused_by)
+        return "|".join(map(str, (order.revision, order.email, *agreed)))
 
 
 def is_renewal(order: Order) -> bool:

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.core.dates import today
 from apps.core.models import Mail, StaffAction, StaffDiscount
 from apps.core.staff.admin_buttons import Repeated
 from apps.core.staff.fresh_password import GIVEN_AT
@@ -22,6 +23,7 @@ from apps.orders.by_staff.mails import order_to_pay_context
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import PriceChanged
+from apps.orders.gifts.details import GiftDetails, store_details, stored_details
 from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.settlement.open_payments import open_payment
@@ -195,6 +197,20 @@ def test_approver_approves_only_what_was_on_their_page(carla):
         with pytest.raises(OrderRefused, match="ha cambiado"):
             act(order.pk, user=diego, seen=seen, **more)
     assert fresh(order).by_staff.awaits_approval
+
+    seen = fresh(order).by_staff.version
+    Order.objects.filter(pk=order.pk).update(email="clara@example.com")
+    with pytest.raises(OrderRefused, match="ha cambiado"):
+        approve_order(order.pk, user=diego, seen=seen)
+
+
+def test_gift_is_not_edited_above_the_limit(carla):
+    order = make_order(carla, 30_00)
+    store_details(order, GiftDetails("clara@example.com", "Bruno", today()))
+    with pytest.raises(OrderRefused, match="un regalo"):
+        edit(order, carla, 100_00)
+    edit(order, carla, 20_00)
+    assert stored_details(fresh(order)).email == "clara@example.com"
 
 
 def test_refused_discount_waits_for_its_clerk_with_the_reason(carla):
