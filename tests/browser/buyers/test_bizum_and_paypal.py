@@ -1,4 +1,4 @@
-"""Bizum, PayPal and transfers, chosen on a phone."""
+"""Bizum, PayPal and transfers, on a phone and on a wide screen."""
 
 import re
 
@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from apps.core.models import SiteSettings
 from apps.orders.models import Order
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.records import (
     bank_undecided,
     eventually,
@@ -65,45 +66,53 @@ def test_approved_payment_is_a_paid_order(phone, maths, email):
 
 
 @pytest.mark.parametrize(
-    ("name", "button", "what"),
+    ("window", "name", "button", "what"),
     [
         (
+            "phone",
             "Bizum",
             "Dejar que caduque",
             "El pago con Bizum ha caducado porque no se aprobó a tiempo.",
         ),
-        ("PayPal", "Rechazar", "El pago con PayPal no se ha hecho: se rechazó o se canceló."),
+        (
+            "visitor",
+            "PayPal",
+            "Rechazar",
+            "El pago con PayPal no se ha hecho: se rechazó o se canceló.",
+        ),
     ],
 )
 def test_refused_payment_leads_back_to_the_saved_order_that_a_card_pays(
-    phone, maths, email, name, button, what
+    request, maths, email, window, name, button, what
 ):
-    phone.watch.expect("status of 409.*/api/complete-payment")
-    phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
-    leave_for(phone, name)
-    answer(phone, button)
+    buyer: Visitor = request.getfixturevalue(window)
+    buyer.watch.expect("status of 409.*/api/complete-payment")
+    buyer.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
+    expect_to_fit(buyer.page)
+    leave_for(buyer, name)
+    answer(buyer, button)
 
-    phone.page.wait_for_url("**/complete-payment?*")
-    expect(phone.toast("Error en el pago", f"{what} {NOT_DONE}")).to_be_visible()
-    expect(phone.page.get_by_role("alert").filter(has_text=what)).to_be_visible()
-    expect(phone.page.get_by_text(maths.name).first).to_be_visible()
+    buyer.page.wait_for_url("**/complete-payment?*")
+    expect(buyer.toast("Error en el pago", f"{what} {NOT_DONE}")).to_be_visible()
+    expect(buyer.page.get_by_role("alert").filter(has_text=what)).to_be_visible()
+    expect(buyer.page.get_by_text(maths.name).first).to_be_visible()
     assert only_order(email).status == Order.Status.CART
 
-    phone.buy("190,00 €")
-    expect(phone.page.get_by_text("¡Pago exitoso!")).to_be_visible()
-    wait_until(phone.page, lambda: only_order(email).status == Order.Status.PAID)
+    buyer.buy("190,00 €")
+    expect(buyer.page.get_by_text("¡Pago exitoso!")).to_be_visible()
+    wait_until(buyer.page, lambda: only_order(email).status == Order.Status.PAID)
     assert only_order(email).payments.get().kind == "card"
 
 
-def test_approval_that_is_confirmed_late_pays_the_order(phone, maths, email):
-    phone.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
-    leave_for(phone, "Bizum")
+def test_approval_that_is_confirmed_late_pays_the_order(visitor, maths, email):
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
+    leave_for(visitor, "Bizum")
     with bank_undecided():
-        answer(phone, "Aprobar, pero tarda en confirmarse")
-        waiting = phone.page.get_by_role("heading", name="Tu banco está confirmando el pago")
+        answer(visitor, "Aprobar, pero tarda en confirmarse")
+        waiting = visitor.page.get_by_role("heading", name="Tu banco está confirmando el pago")
         expect(waiting).to_be_visible()
         assert only_order(email).status == Order.Status.CART
-    phone.expect_success()
+    visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID
 
 
@@ -161,7 +170,9 @@ def test_buyer_who_chooses_a_transfer_reads_how_to_make_it_and_staff_confirm_it(
     phone.press(phone.dialog.get_by_role("button", name="Copiar el concepto"))
     expect(phone.toast("Has copiado el concepto")).to_be_visible()
     assert settled(phone.page, "() => navigator.clipboard.readText()") == f"PEDIDO-{order.pk}"
-    expect_to_fit(phone.page)
+    for size in (DESKTOP, PHONE):
+        phone.page.set_viewport_size(size)
+        expect_to_fit(phone.page)
     eventually(lambda: mail_with("Datos para pagar tu pedido", email))
     phone.press(phone.dialog.get_by_role("button", name="Cerrar"))
     expect(phone.cart_button).to_have_count(0)

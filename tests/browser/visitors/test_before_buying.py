@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from django.utils.formats import date_format
 from playwright.sync_api import expect
 
 from apps.catalogue.models import University
@@ -79,6 +80,16 @@ def test_sample_teacher_and_exam_are_on_the_subjects_page(reader, maths):
     expect(page.get_by_role("link", name=maths.name)).to_be_visible()
     expect_to_fit_at_both_widths(page)
 
+    month = date_format(maths.exam_on, "F")
+    for words, shown in (
+        (f"noa calculo{maths.pk}", f"Noa Cálculo{maths.pk}"),
+        (f"{maths.name} examen de {month}", f"Examen en {month}"),
+    ):
+        page.goto(f"/buscar?q={words}")
+        expect(page.get_by_role("link", name=shown)).to_be_visible()
+        expect(page.get_by_role("link", name=maths.name, exact=True)).to_be_visible()
+        expect_to_fit_at_both_widths(page)
+
 
 def test_pages_of_subject_teacher_search_and_notice_are_accessible(new_visitor, maths):
     later = make_university("Universidad del Norte", status=University.Status.COMING_SOON)
@@ -105,6 +116,12 @@ def test_visitor_is_told_of_a_university_after_confirming_and_may_leave(reader):
     page.get_by_role("button", name="Sí, avísame").click()
     expect(page.get_by_role("heading", name="Te avisaremos")).to_be_visible()
     assert UniversityNotice.objects.get(email=reader.email).confirmed_at
+
+    page.get_by_role("link", name="Darme de baja").click()
+    expect_to_fit_at_both_widths(page)
+    page.get_by_role("button", name="No quiero el aviso").click()
+    expect(page.get_by_role("heading", name="Ya no te avisaremos")).to_be_visible()
+    assert not UniversityNotice.objects.filter(email=reader.email).exists()
 
 
 @pytest.fixture
