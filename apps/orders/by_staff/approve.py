@@ -21,7 +21,7 @@ def approve_order(order_id: int, *, user: Any, seen: str) -> str:
     """Approve what an order gives away, and mail its buyer. Returns a Spanish sentence for staff.
 
     `seen` is the version of the order that the user has read. Neither the clerk who agreed it nor
-    its buyer can approve it. Raises OrderRefused.
+    its buyer can approve it, nor who has changed the buyer's address. Raises OrderRefused.
     """
     order, row = _waiting(order_id, user=user, seen=seen)
     row.awaits_approval, row.approved_by = False, user.get_username()
@@ -55,9 +55,15 @@ def refuse_order(order_id: int, *, user: Any, seen: str, reason: str) -> str:
 
 
 def may_approve(row: StaffOrder, user: Any) -> bool:
-    """Whether the user is neither the clerk who agreed the order nor its buyer."""
+    """Whether the user is neither the clerk who agreed the order nor its buyer.
+
+    Nor has the user led it to another address: a discount for a friend needs two persons, too.
+    """
     is_buyer = email_identity(row.order.email) == email_identity(user.email)
-    return row.user_id != user.pk and not is_buyer
+    led_elsewhere = row.order.events.filter(
+        kind__in=(EventKind.EMAIL_CHANGED, EventKind.STUDENTS_MERGED), actor=user.get_username()
+    )
+    return row.user_id != user.pk and not is_buyer and not led_elsewhere.exists()
 
 
 def _waiting(order_id: int, *, user: Any, seen: str) -> tuple[Order, StaffOrder]:
@@ -67,7 +73,10 @@ def _waiting(order_id: int, *, user: Any, seen: str) -> tuple[Order, StaffOrder]
         raise OrderRefused("Este pedido no espera ninguna aprobación.")
     row.order = order
     if not may_approve(row, user):
-        raise OrderRefused("Lo has pedido tú, o es para ti: lo tiene que aprobar otra persona.")
+        raise OrderRefused(
+            "Lo has pedido tú, o es para ti, o le has cambiado el correo: lo tiene que aprobar "
+            "otra persona."
+        )
     if row.version != seen:
         raise OrderRefused("El pedido ha cambiado desde que lo abriste: léelo otra vez.")
     return order, row
