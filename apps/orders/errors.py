@@ -66,7 +66,7 @@ class PaymentInProgress(AcademyError):
 class PaidByTransfer(PaymentInProgress):
     """The order waits for a bank transfer. A card payment beside it would be a second payment."""
 
-    message = "Este pedido se paga por transferencia. Para pagarlo de otra forma, escríbenos."
+    message = "Este pedido se paga por transferencia. Para pagarlo con otro medio, escríbenos."
 
 
 class ExchangeIsFixed(AcademyError):

@@ -37,7 +37,7 @@ _KEY = "transfer-reminder:"
 
 class TransferUnavailable(Conflict):
     code = "transfer_unavailable"
-    message = "Este pedido no se puede pagar por transferencia. Elige otra forma de pago."
+    message = "Este pedido no se puede pagar por transferencia. Elige otro medio de pago."
 
 
 def await_transfer(order: Order) -> StaffOrder:

@@ -56,7 +56,7 @@ def test_page_of_a_subject_is_complete_without_javascript(client, subject):
     assert "PEC 1 50,00 € PEC 2 55,00 €" in text
     assert "PEC 0 Caducada" in text
     # 5 % off for paying at once.
-    assert "Pagando de una vez 182,40 €" in text
+    assert "Con pago completo 182,40 €" in text
     assert "Lucía Martín" in text
     assert "Hugo Sanz" not in text
     assert "hoy 64,00 €, y después 64,00 € cada 20 días" in text

@@ -124,7 +124,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           onPress={mayOpenWallet}
           paypal={academy.paypal}
           onPay={props.onWallet}
-          after={<p className="wallets__or">o paga de otra forma</p>}
+          after={<p className="wallets__or">o paga con otro medio</p>}
         />
       )}
       {payment.phase === "none" && (

@@ -209,7 +209,7 @@ describe("followPayment", () => {
       {
         kind: "not_paid",
         refusal:
-          "El pago con Bizum ha caducado porque no se aprobó a tiempo. No se ha cobrado nada: inténtalo otra vez o elige otra forma de pago.",
+          "El pago con Bizum ha caducado porque no se aprobó a tiempo. No se ha cobrado nada: inténtalo otra vez o elige otro medio de pago.",
       },
     ]);
   });

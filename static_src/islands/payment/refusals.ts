@@ -117,7 +117,7 @@ function contactErrorsIn(fields: Record<string, string[]>): StepErrors | null {
   return Object.keys(errors).length > 0 ? errors : null;
 }
 
-const OTHER_WAY = "No se ha cobrado nada: inténtalo otra vez o elige otra forma de pago.";
+const OTHER_WAY = "No se ha cobrado nada: inténtalo otra vez o elige otro medio de pago.";
 const NOT_APPROVED = `No se ha aprobado el pago. ${OTHER_WAY}`;
 const NOT_IN_TIME = `El pago ha caducado porque no se aprobó a tiempo. ${OTHER_WAY}`;
 

@@ -180,7 +180,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
           )}
         </fieldset>
         <p className="buy__total" role="status">
-          <span>Pagando de una vez</span>
+          <span>Con pago completo</span>
           <strong className="price">{formatEuros(total)}</strong>
         </p>
         <button

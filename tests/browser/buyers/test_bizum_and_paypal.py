@@ -20,7 +20,7 @@ from tests.browser.visitor import Visitor, expect_to_fit, settled, sign_in_staff
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
-NOT_DONE = "No se ha cobrado nada: inténtalo otra vez o elige otra forma de pago."
+NOT_DONE = "No se ha cobrado nada: inténtalo otra vez o elige otro medio de pago."
 
 
 @pytest.fixture

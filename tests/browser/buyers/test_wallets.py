@@ -305,7 +305,7 @@ def test_without_a_wallet_nothing_is_shown_and_nothing_moves(visitor, maths):
 
     wait_until(visitor.page, at_the_top)
     visitor.fill_contact()
-    expect(visitor.dialog.get_by_text("o paga de otra forma")).to_have_count(0)
+    expect(visitor.dialog.get_by_text("o paga con otro medio")).to_have_count(0)
 
 
 def test_wallet_does_not_push_down_a_form_that_is_being_filled_in(visitor, maths):
