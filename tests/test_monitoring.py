@@ -32,8 +32,6 @@ from apps.payments.models import AuditDifference
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.refunds import buy, make_clerk
-from tests.test_start import DEPLOYMENT, run
-from tools.dev.processes import ROOT
 
 TOKEN = "a-token-of-the-monitor"
 
@@ -293,10 +291,3 @@ def test_a_database_that_does_not_answer_is_503_and_not_an_error_of_ours(monkeyp
     assert (answer.json()["code"], answer.json()["success"]) == ("busy", False)
     assert (page.status_code, page["Retry-After"]) == (503, "5")
     assert "Vuelve a intentarlo" in page.text
-
-
-def test_a_short_monitor_token_stops_the_start():
-    done = run(ROOT, "manage.py", "check", **DEPLOYMENT, ENV_FILE="/dev/null", MONITOR_TOKEN="x")
-
-    assert done.returncode == 1
-    assert "MONITOR_TOKEN debe tener al menos 20 caracteres" in done.stderr

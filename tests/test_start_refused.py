@@ -12,7 +12,7 @@ from apps.classroom import checks as classroom_checks
 from apps.core import setting_ranges
 from apps.core.checks import START
 from apps.payments import checks as payment_checks
-from tests.test_start import DEPLOYMENT, ROOT, gunicorn, run
+from tests.test_start import DEPLOYMENT, MISSING_STRIPE_KEYS, ROOT, gunicorn, run
 from tools.dev.stack import documented_settings
 
 RANGES = {**setting_ranges.RANGES, **classroom_checks.RANGES, **payment_checks.RANGES}
@@ -99,6 +99,10 @@ REFUSED = [
         ({"TRANSFER_IBAN": text}, IBAN)
         for text in ("ES91 2100 0418 4502 0005 1333", "ES91", "2100 0418 4502 0005 1332", "…")
     ),
+    (
+        dict.fromkeys(("STRIPE_SECRET_KEY", "STRIPE_PUBLISHABLE_KEY", "STRIPE_WEBHOOK_SECRET"), ""),
+        MISSING_STRIPE_KEYS,
+    ),
     ({"STRIPE_PUBLISHABLE_KEY": "sk_live_1"}, PK),
     ({"STRIPE_SECRET_KEY": "pk_live_1"}, "STRIPE_SECRET_KEY debe empezar por sk_ o rk_."),
     ({"STRIPE_WEBHOOK_SECRET": "sk_live_1"}, "STRIPE_WEBHOOK_SECRET debe empezar por whsec_."),
@@ -178,6 +182,7 @@ REFUSED = [
     ({"RATE_LIMIT_SCALE": float("nan")}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": 1000.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": 0.0}, "RATE_LIMIT_SCALE=0 solo vale con DEBUG=true."),
+    ({"MONITOR_TOKEN": "x" * 19}, "MONITOR_TOKEN debe tener al menos 20 caracteres al azar."),
     ({"MAILS_PER_RECIPIENT": 3}, "MAILS_PER_RECIPIENT solo admite de 4 a 1000."),
     *(
         ({"PORTAL_URL": text}, PORTAL)
