@@ -7,6 +7,7 @@ replaced by its nearest ones. `apps/catalogue/lookups.py` finds words in the nam
 names of degrees and universities are compared in memory.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -31,7 +32,8 @@ SUGGESTED_UNIVERSITIES, SUGGESTED_DEGREES, SUGGESTED_SUBJECTS = 2, 3, 6
 class Found:
     """The subjects of a search. `corrected` is the text that was searched for instead, or "".
 
-    `announced` are universities that open later, `understood` what was understood beside names.
+    `announced` are universities that open later, `understood` what was understood beside names:
+    `condition` is what subjects have to do with it, and `names` are the other words.
     """
 
     subjects: SubjectQuerySet
@@ -40,6 +42,8 @@ class Found:
     announced: list[University] = field(default_factory=list)
     corrected: str = ""
     understood: list[Part] = field(default_factory=list)
+    condition: Q = field(default_factory=Q)
+    names: str = ""
 
 
 class _Place(NamedTuple):
@@ -55,8 +59,13 @@ class _Place(NamedTuple):
         return f" {word} " in f"{self.names} " if is_number else f" {word}" in self.names
 
 
-def search_catalogue(text: str, *, corrects: bool = True) -> Found:
-    """Return what matches all words of the text, which may be empty: then nothing is found."""
+def search_catalogue(
+    text: str, *, names_another: Callable[[str], bool] = lambda words: False
+) -> Found:
+    """Return what matches all words of the text, which may be empty: then nothing is found.
+
+    Words that are found nowhere, but name something else than the catalogue, are not corrected.
+    """
     asked = understand(text, is_name=lambda word: _is_known(word, _known_words()))
     words = asked.words
     if not words and not asked.parts:
@@ -66,13 +75,19 @@ def search_catalogue(text: str, *, corrects: bool = True) -> Found:
     def found_with(words: list[str]) -> Found:
         found = _matching(words, universities, degrees)
         return replace(
-            found, subjects=found.subjects.filter(asked.subjects), understood=asked.parts
+            found,
+            subjects=found.subjects.filter(asked.subjects),
+            understood=asked.parts,
+            condition=asked.subjects,
+            names=" ".join(asked.words),
         )
 
     found = found_with(words)
     if found.announced or found.degrees or found.universities or found.subjects.exists():
         return found
-    corrected = _corrected(words) if corrects else words
+    if names_another(" ".join(words)):
+        return found
+    corrected = _corrected(words)
     if corrected == words:
         return found
     return replace(found_with(corrected), corrected=" ".join(corrected))

@@ -338,12 +338,12 @@ def subjects_of(teachers: list[TeamMember]) -> SubjectQuerySet:
 def search_page(request: HttpRequest) -> HttpResponse:
     """What a search finds in the whole catalogue. If nothing, the form to request a subject."""
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    teachers = teachers_named(text)
-    found = search_catalogue(text, corrects=not teachers)
+    found = search_catalogue(text, names_another=lambda words: bool(teachers_named(words)))
+    teachers = teachers_named(found.names)
     order = order_of(request.GET)
     subjects = found.subjects
     if teachers and not subjects.exists():
-        subjects = subjects_of(teachers)
+        subjects = subjects_of(teachers).filter(found.condition)
     page, shown = subjects_in_order(subjects, order, request.GET.get("pagina"))
     own = _searched(text)
     academy = academy_props()

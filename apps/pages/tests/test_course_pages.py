@@ -1,6 +1,6 @@
 """The pages of subjects, degrees and universities below /asignaturas."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -283,5 +283,12 @@ def test_search_finds_teachers_by_their_names(client, subject):
         assert row.page_path in page, typed
         assert subject.page_path in page
         assert "No se encontraron" not in page
+    Subject.objects.filter(pk=subject.pk).update(exam_on=date(2027, 1, 20))
+    in_january = client.get("/buscar", {"q": "benitez examen de enero"}).content.decode()
+    assert row.page_path in in_january
+    assert subject.page_path in in_january
+    in_may = client.get("/buscar", {"q": "benitez examen de mayo"}).content.decode()
+    assert row.page_path in in_may
+    assert subject.page_path not in in_may
     assert row.page_path not in client.get("/buscar", {"q": "itez"}).content.decode()
     assert row.page_path not in client.get("/buscar").content.decode()
