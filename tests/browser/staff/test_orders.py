@@ -59,7 +59,7 @@ def test_a_day_of_orders_access_mails_refunds_and_a_transfer(clerk):
     clerk.get_by_label("Motivo del descuento").fill("Espera")
     clerk.get_by_role("button", name="Ver el precio").click()
     clerk.get_by_role("button", name="Guardar los cambios").click()
-    expect(clerk.get_by_text("recibe un correo con el pago nuevo")).to_be_visible()
+    expect(clerk.get_by_text("Pedido editado.")).to_be_visible()
 
     made = Order.objects.get(email="transferencia@example.com")
     for amount, proof, answer in (
