@@ -1,6 +1,6 @@
 """The admin's page "Ampliar accesos": the chosen enrolments, a new end, and what would change."""
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +21,13 @@ from apps.core.staff.admin_log import log_rows
 from apps.core.staff.limits import OverLimit, check_extensions
 
 PERMISSION = "classroom.extend_enrolment"
+# The page about a student leaves out what ended longer ago.
+ENDED_RECENTLY = timedelta(days=60)
+NOTHING_RECENT = (
+    "No tiene ningún acceso con fecha de fin que siga abierto o que haya terminado en los últimos "
+    f"{ENDED_RECENTLY.days} días. Lo anterior se amplía desde la lista de matrículas."
+)
+NOTHING = "En lo que has elegido no hay ninguna matrícula que ampliar."
 
 
 class ExtendForm(forms.Form):
@@ -49,7 +56,7 @@ def extend_url(site: admin.AdminSite) -> URLPattern:
 
 
 def page_for(
-    request: HttpRequest, enrolments: QuerySet[Enrolment], **back: int
+    request: HttpRequest, enrolments: QuerySet[Enrolment], *, nothing: str = NOTHING, **back: int
 ) -> HttpResponse | None:
     """The page about these enrolments; None, with a message, if there are none or too many.
 
@@ -57,7 +64,7 @@ def page_for(
     """
     numbers = list(enrolments.order_by("pk").values_list("pk", flat=True)[: MOST + 1])
     if not numbers:
-        messages.warning(request, "En lo que has elegido no hay ninguna matrícula que ampliar.")
+        messages.warning(request, nothing)
         return None
     if len(numbers) > MOST:
         messages.warning(request, f"Elige como mucho {MOST} matrículas de una vez.")
@@ -130,7 +137,10 @@ _BACK = {"pedido": "admin:orders_order_change", "alumno": "admin:students_studen
 
 
 def _page_of_one(request: HttpRequest) -> HttpResponse | None:
-    """The page about all that an order (`?pedido=7`) or a student (`?alumno=7`) has, or None."""
+    """The page about what an order (`?pedido=7`) or a student (`?alumno=7`) has, or None.
+
+    Of an order it is everything, of a student what is open or ended recently.
+    """
     order_id, student_id = _number(request, "pedido"), _number(request, "alumno")
     if order_id:
         accesses = Provisioning.objects.filter(order_id=order_id)
@@ -138,8 +148,10 @@ def _page_of_one(request: HttpRequest) -> HttpResponse | None:
             _back(request)
         )
     if student_id:
-        enrolments = Enrolment.objects.filter(student=student_id)
-        return page_for(request, enrolments, alumno=student_id) or redirect(_back(request))
+        recent = Enrolment.objects.filter(student=student_id, ends_on__gte=today() - ENDED_RECENTLY)
+        return page_for(request, recent, nothing=NOTHING_RECENT, alumno=student_id) or redirect(
+            _back(request)
+        )
     return None
 
 

@@ -13,10 +13,13 @@ from apps.classroom.extend import extend_access, extensions_of
 from apps.classroom.models import AccessChange, Enrolment, Provisioning
 from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.reads import subjects_of
+from apps.core.dates import today
 from apps.core.models import Mail, StaffExtension, StaffLimit
 from apps.core.privacy import erase_all
 from apps.core.staff.limits import OverLimit
+from apps.students.models import Student
 from apps.students.services import find_or_create_student
+from tests.helpers.admin import admin_url
 from tests.helpers.commands import run_worker
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
@@ -136,6 +139,25 @@ def test_moodle_gets_the_new_end_once(moodle):
     (enrolment,) = moodle.enrolments.values()
     midnight = datetime(2027, 10, 1, tzinfo=ZoneInfo("Europe/Madrid"))
     assert enrolment == {"role": 5, "timeend": int(midnight.timestamp()), "suspended": False}
+
+
+def test_page_of_a_student_leaves_out_what_ended_more_than_60_days_ago(client):
+    old, recent, current = subjects = [make_subject(name) for name in ("Old", "Recent", "Current")]
+    student = buy(*subjects)
+    client.force_login(olga())
+    page = reverse("admin:classroom_enrolment_extend")
+    for subject, ended in ((old, 61), (recent, 60), (current, -90)):
+        ends_on = today() - timedelta(days=ended)
+        Enrolment.objects.filter(subject=subject).update(ends_on=ends_on)
+
+    chosen = Enrolment.objects.filter(subject__in=(recent, current)).order_by("pk")
+    numbers = "%2C".join(str(row.pk) for row in chosen)
+    assert client.get(page, {"alumno": student.pk}).url == f"{page}?m={numbers}&alumno={student.pk}"
+
+    chosen.delete()
+    answer = client.get(page, {"alumno": student.pk}, follow=True)
+    assert answer.redirect_chain[0][0] == admin_url(Student, "change", student.pk)
+    assert "Lo anterior se amplía desde la lista de matrículas." in answer.text
 
 
 def test_page_shows_each_date_first_and_is_only_for_those_who_may(client):
