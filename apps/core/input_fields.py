@@ -137,13 +137,18 @@ def picker_label(row: Any) -> str:
     return str(getattr(row, "picker_label", row))
 
 
-def related_to_pick(model: Any) -> tuple[str, ...]:
-    """The relations that the `picker_label` of a row of this model reads."""
-    return getattr(model, "picker_related", ())
+def with_picker_labels(rows: Any) -> Any:
+    """The rows of a queryset with the relations that their `picker_label` reads, in one query."""
+    # Without a name, `select_related()` would follow every foreign key.
+    names = getattr(rows.model, "picker_related", ())
+    return rows.select_related(*names) if names else rows
 
 
 class RowField(_ModelChoiceField):
     """A choice of one row by its number. Django's fails on a number that no database stores."""
+
+    def __init__(self, queryset: Any, **kwargs: Any) -> None:
+        super().__init__(with_picker_labels(queryset), **kwargs)
 
     def label_from_instance(self, obj: Any) -> str:
         return picker_label(obj)
@@ -155,6 +160,9 @@ class RowField(_ModelChoiceField):
 
 class RowsField(_ModelMultipleChoiceField):
     """The same for a choice of several rows."""
+
+    def __init__(self, queryset: Any, **kwargs: Any) -> None:
+        super().__init__(with_picker_labels(queryset), **kwargs)
 
     def label_from_instance(self, obj: Any) -> str:
         return picker_label(obj)

@@ -7,6 +7,9 @@ from django.urls import reverse
 
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
+from apps.core.input_fields import with_picker_labels
+from apps.orders.admin_pages.staff_order_pages import OrderContentsForm
+from apps.orders.models import OrderLine
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.factories import enrol, make_subject
@@ -89,6 +92,22 @@ def test_admin_search_ignores_accents(client, term):
 
     assert list(results) == [found]
     assert [result["id"] for result in offered["results"]] == [str(found.pk)]
+
+
+def test_chosen_rows_are_checked_and_named_with_a_query_each_and_without_other_joins(
+    django_assert_num_queries,
+):
+    subjects = [make_subject(name, lessons=2) for name in ("Lógica", "Ética")]
+    lessons = [lesson.pk for subject in subjects for lesson in subject.lessons.all()]
+    form = OrderContentsForm({"subjects": [one.pk for one in subjects], "lessons": lessons})
+
+    with django_assert_num_queries(4):
+        shown = f"{form['subjects']}{form['lessons']}"
+    for subject in subjects:
+        assert f">{subject.picker_label}<" in shown
+        assert f", de {subject.picker_label.rpartition(' · ')[0]} · 55,00" in shown
+    # A model whose labels read no relation: `select_related()` would follow every foreign key.
+    assert with_picker_labels(OrderLine.objects.all()).query.select_related is False
 
 
 @pytest.mark.usefixtures("carla")

@@ -7,7 +7,7 @@ from django.contrib.admin.views.main import ChangeList, ChangeListSearchForm
 from django.db import connection
 from django.db.models import CharField, F, Func, QuerySet
 
-from apps.core.input_fields import picker_label, related_to_pick
+from apps.core.input_fields import picker_label, with_picker_labels
 
 # A thousand words, such as those of a pasted mail, took 5 seconds, and more ended in an error.
 MOST_LETTERS = 200
@@ -70,7 +70,7 @@ class ShortAutocomplete(AutocompleteJsonView):
         return (shortened(term), *others)
 
     def get_queryset(self) -> Any:
-        return super().get_queryset().select_related(*related_to_pick(self.model_admin.model))
+        return with_picker_labels(super().get_queryset())
 
     def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
         return {**super().serialize_result(obj, to_field_name), "text": picker_label(obj)}
