@@ -68,7 +68,8 @@ def timeline(order: Order) -> list[Entry]:
 
 
 def _event(event: OrderEvent) -> Entry:
-    kind = EventKind(event.kind) if event.kind else None
+    # A text: a newer release, beside this one or rolled back, may have stored kinds of its own.
+    kind = event.kind
     tone = "bad" if kind in BAD else "good" if kind in GOOD else ""
     title = event.get_kind_display() or "Historial"
     # Many reasons are or begin with the name of their kind, which is the title already.

@@ -55,6 +55,10 @@ def test_canceled_order_ends_and_its_link_is_not_sent_again():
     assert (event.kind, event.reason) == ("canceled", "Pedido anulado por el equipo")
     assert state_of(order).word == "Anulado"
     assert "Caducado" not in "".join(entry.detail for entry in timeline(order))
+    # A kind that a newer release has stored, before it was rolled back.
+    order.events.filter(pk=event.pk).update(kind="of_a_newer_release")
+    assert "of_a_newer_release" in [entry.title for entry in timeline(order)]
+    order.events.filter(pk=event.pk).update(kind="canceled")
     Order.objects.filter(pk=order.pk).update(status="paid")
     assert state_of(Order.objects.get(pk=order.pk)).word == "Pagado"
     Order.objects.filter(pk=order.pk).update(status="expired")
