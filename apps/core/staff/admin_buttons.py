@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
@@ -51,10 +51,11 @@ def button_view(
     def button(request: HttpRequest, **number: int) -> HttpResponse:
         if not request.user.has_perm(permission):
             raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         row = get_object_or_404(model, pk=next(iter(number.values())))
         page = reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_change", args=[row.pk])
+        if request.method != "POST":
+            # The password page leads here if it was opened without the form, from a restored tab.
+            return redirect(page)
         if asks_password and not password_is_fresh(request):
             return ask_password(request, back=page)
         without_password(request)
