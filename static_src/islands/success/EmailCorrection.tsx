@@ -7,6 +7,9 @@ import type { OrderCredentials } from "../../schemas/checkout";
 const Corrected = z.object({ email: z.string() });
 const FAILED = "No hemos podido cambiar el email. Inténtalo de nuevo.";
 
+// One function for all renders: React calls a new one after each, which would take the focus again.
+const focusOn = (element: HTMLElement | null) => element?.focus();
+
 type State =
   | { step: "closed" | "open" | "sending"; error: string }
   | { step: "corrected"; email: string };
@@ -33,7 +36,7 @@ export function EmailCorrection({ order }: { order: OrderCredentials }) {
   if (state.step === "corrected") {
     return (
       // The form that had the focus is gone.
-      <p role="status" tabIndex={-1} ref={(sentence) => sentence?.focus()}>
+      <p role="status" tabIndex={-1} ref={focusOn}>
         Te hemos escrito a <strong>{state.email}</strong>: pulsa allí el enlace para recibir la
         confirmación y el acceso.
       </p>

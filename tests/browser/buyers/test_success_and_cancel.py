@@ -1,5 +1,6 @@
 """The pages /success and /cancel, and the post-payment view of the dialog."""
 
+import json
 import re
 import time
 
@@ -84,9 +85,12 @@ def test_success_page_of_a_plan_says_when_the_other_instalments_are_charged(visi
 def test_success_page_reports_the_payment_to_the_server(visitor, stack, maths, email):
     started = check_out(email, whole(maths), total="190")
     stack.stop("worker", "worker-provider")  # The workers of access and of webhooks.
+    reference = started["payment_intent_id"]
+    stored = {"reference": reference, "orderId": started["order_id"], "token": started["token"]}
+    visitor.page.add_init_script(f"sessionStorage.payment = JSON.stringify({json.dumps(stored)})")
     try:
         confirm(started)
-        visitor.page.goto(f"/success?payment_intent_id={started['payment_intent_id']}")
+        visitor.page.goto(f"/success?payment_intent_id={reference}")
 
         expect(visitor.page.get_by_role("heading", name="Pago exitoso")).to_be_visible()
         assert only_order(email).status == Order.Status.PAID
@@ -94,11 +98,19 @@ def test_success_page_reports_the_payment_to_the_server(visitor, stack, maths, e
         pending = visitor.page.get_by_text("Estamos preparando tu acceso", exact=True)
         expect(pending).to_be_visible()
         assert access_of(only_order(email)) == Provisioning.Status.PENDING
+        # The buyer corrects the address, and then goes on to a link.
+        visitor.page.get_by_role("button", name="¿No es tu email? Corrígelo").click()
+        visitor.page.get_by_label("Tu email, bien escrito").fill(f"b.{email}")
+        visitor.page.get_by_role("button", name="Enviar a este email").click()
+        expect(visitor.page.get_by_text("pulsa allí el enlace")).to_be_focused()
+        profile = visitor.page.get_by_role("link", name="Ver mi perfil")
+        profile.focus()
     finally:
         stack.start("worker", "worker-provider")
 
     sent = visitor.page.get_by_text("Credenciales enviadas a tu email", exact=True)
     expect(sent).to_be_visible()
+    expect(profile).to_be_focused()
 
 
 def test_success_page_says_that_the_access_failed_but_the_payment_succeeded(visitor, maths, email):
