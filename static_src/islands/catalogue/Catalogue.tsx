@@ -48,7 +48,7 @@ export function Catalogue(props: Props) {
   const { chosen } = props;
   // The page's link may name a subject, which the server has loaded.
   const [cart, setCart] = useState<CartLine[]>(() =>
-    withEarlyChoices(chosen?.subject ? chosenInLink(chosen.subject) : [], props.page.results),
+    withEarlyChoices(chosenInLink(chosen?.subject, props.page.results), props.page.results),
   );
   useEffect(() => {
     if (chosen && !chosen.subject) toast({ title: NOT_ON_SALE, tone: "info" });
@@ -171,13 +171,23 @@ export function Catalogue(props: Props) {
   );
 }
 
-/** The subject of the page's link, or those of its lessons that /compra?asignatura=7&leccion=31 names. */
-function chosenInLink(subject: CatalogueSubject): CartLine[] {
-  const named = new URLSearchParams(window.location.search).getAll("leccion");
-  const lessonIds = activeLessons(subject)
-    .map(({ id }) => id)
-    .filter((id) => !subject.completeOnly && named.includes(String(id)));
-  return lessonIds.length > 0 ? [{ subject, lessonIds }] : toggleAll([], subject);
+/**
+ * The subject of the page's link, or those of its lessons that /compra?asignatura=7&leccion=31 names.
+ * Of several subjects the server has loaded the last; the others are chosen if the list shows them.
+ */
+function chosenInLink(
+  loaded: CatalogueSubject | null | undefined,
+  listed: CatalogueSubject[],
+): CartLine[] {
+  const params = new URLSearchParams(window.location.search);
+  const [named, lessons] = [params.getAll("asignatura"), params.getAll("leccion")];
+  const others = listed.filter(({ id }) => id !== loaded?.id && named.includes(String(id)));
+  return [...others, ...(loaded ? [loaded] : [])].flatMap((subject) => {
+    const lessonIds = activeLessons(subject)
+      .map(({ id }) => id)
+      .filter((id) => !subject.completeOnly && lessons.includes(String(id)));
+    return lessonIds.length > 0 ? [{ subject, lessonIds }] : toggleAll([], subject);
+  });
 }
 
 /** The server's buttons and boxes. They are read also after React has replaced them. */

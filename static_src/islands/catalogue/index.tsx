@@ -6,7 +6,11 @@ import { CataloguePage, CatalogueSubject } from "../../schemas/catalogue";
 import { Pricing } from "../../schemas/pricing";
 import { Degree, University } from "../../schemas/universities";
 import { Catalogue } from "./Catalogue";
-import { EVERYTHING, PAGE_SIZES, parseOrder } from "./query";
+import { EVERYTHING, PAGE_SIZES, parseOrder, withLinkBefore } from "./query";
+
+const { origin, pathname, search } = window.location;
+const link = withLinkBefore(search, origin + pathname, document.referrer);
+if (link !== search) window.history.replaceState(null, "", pathname + link);
 
 /**
  * The props from `apps/pages/catalogue_page.py`: the data of the page that the server's HTML already shows.

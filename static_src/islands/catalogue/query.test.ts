@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cataloguePath, formatQuery, pageNumbers, parseQuery } from "./query";
+import { cataloguePath, formatQuery, pageNumbers, parseQuery, withLinkBefore } from "./query";
 
 const OPEN = [4, 2];
 const DEFAULT = {
@@ -114,5 +114,33 @@ describe("the page numbers of the pager", () => {
     [14, 14, [1, null, 13, 14]],
   ])("for page %i of %i", (page, pages, numbers) => {
     expect(pageNumbers(page, pages)).toEqual(numbers);
+  });
+});
+
+describe("the link of the page before", () => {
+  const PAGE = "https://x.test/compra";
+  const kept = (current: string, before: string) => withLinkBefore(current, PAGE, before);
+
+  it("keeps its code, quote, subject and lessons beside the subject chosen there", () => {
+    const before = `${PAGE}?codigo=ANA&presupuesto=7.abc&asignatura=5&leccion=31&leccion=32&pagina=2`;
+    expect(kept("?universidad=4&asignatura=7", before)).toBe(
+      "?universidad=4&codigo=ANA&presupuesto=7.abc&asignatura=5&asignatura=7&leccion=31&leccion=32",
+    );
+    expect(kept("?codigo=EVA&asignatura=5", before)).toBe(
+      "?codigo=EVA&presupuesto=7.abc&asignatura=5&leccion=31&leccion=32",
+    );
+  });
+
+  it("is ignored if no subject was chosen there, and if it is another page", () => {
+    for (const [current, before] of [
+      ["?universidad=4", `${PAGE}?codigo=ANA`],
+      ["", `${PAGE}?codigo=ANA`],
+      ["?asignatura=7", `${PAGE}`],
+      ["?asignatura=7", ""],
+      ["?asignatura=7", "https://x.test/precios?codigo=ANA"],
+      ["?asignatura=7", "https://other.test/compra?codigo=ANA"],
+    ] as const) {
+      expect(kept(current, before)).toBe(current);
+    }
   });
 });

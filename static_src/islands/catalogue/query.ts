@@ -70,6 +70,30 @@ export function formatQuery(
   return text ? `?${text}` : "";
 }
 
+/**
+ * The query string with what the link of the page before named: code, quote, subjects and lessons. Until
+ * the script has loaded the server answers a press on "Seleccionar todo", and its form sends the filters
+ * and that subject alone. `page` is the address of /compra, `referrer` that of the page before.
+ */
+export function withLinkBefore(queryString: string, page: string, referrer: string): string {
+  const [address, before] = referrer.split("?");
+  const params = new URLSearchParams(queryString);
+  if (address !== page || !before || !params.has("asignatura")) return queryString;
+  const former = new URLSearchParams(before);
+  for (const name of ["codigo", "presupuesto"]) {
+    const value = former.get(name);
+    if (value !== null && !params.has(name)) params.set(name, value);
+  }
+  for (const name of ["asignatura", "leccion"]) {
+    // The server reads the last subject, which is the one just chosen.
+    const own = params.getAll(name);
+    const values = [...former.getAll(name).filter((value) => !own.includes(value)), ...own];
+    params.delete(name);
+    for (const value of values) params.append(name, value);
+  }
+  return `?${params}`;
+}
+
 /** The path of one page of GET /api/catalogue. Also its key in the cache. */
 export function cataloguePath(query: CatalogueQuery, page = query.page): string {
   const params = new URLSearchParams({ university_id: String(query.universityId) });

@@ -3,6 +3,8 @@
 `make bench` measures how many milliseconds the feedback takes.
 """
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -29,7 +31,9 @@ def test_choices_before_the_catalogue_is_loaded_are_in_the_cart(phone, shelf):
     page = phone.page
     phone.watch.expect("catalogue-")
     failing = HeldRequests(page, "**/catalogue-*.js")
-    page.goto(f"/compra?carrera={shelf.degree.pk}")
+    opened = shelf.put("D", "200.00", lessons=2)
+    link = f"codigo=ANA&asignatura={opened.pk}&leccion={opened.lessons.first().pk}"
+    page.goto(f"/compra?carrera={shelf.degree.pk}&{link}")
     phone.press(phone.select_all(whole))
     expect(phone.select_all(whole)).to_have_attribute("aria-busy", "true")
     # If the code can't be loaded, the server answers the press: the next page has the choice.
@@ -41,7 +45,11 @@ def test_choices_before_the_catalogue_is_loaded_are_in_the_cart(phone, shelf):
     page.keyboard.press("Enter")
     expect(phone.cart_button).to_have_count(0)
     held.release()
-    expect(phone.cart_button).to_contain_text("Ver carrito · 3 ·")
+    expect(phone.cart_button).to_contain_text("Ver carrito · 4 ·")
+    # What the first page's link named is chosen, too, and its code stays in the address.
+    expect(phone.lesson_box(opened.lessons.first())).to_be_checked()
+    expect(phone.lesson_box(opened.lessons.last())).not_to_be_checked()
+    expect(page).to_have_url(re.compile(r"[?&]codigo=ANA&"))
     expect(phone.lesson_box(single.lessons.first())).to_be_checked()
     expect(phone.lesson_box(single.lessons.last())).not_to_be_checked()
     expect(page.get_by_role("button", name="Quitar selección: C")).to_be_focused()
