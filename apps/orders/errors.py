@@ -102,6 +102,17 @@ class OrderIsPersonal(AcademyError):
     )
 
 
+class OrderAwaitsApproval(AcademyError):
+    """A second person has not approved the order's discount: no price of it holds yet."""
+
+    status = 409
+    code = "order_awaits_approval"
+    message = (
+        "La academia está revisando el precio de este pedido. Te escribiremos en cuanto puedas "
+        "pagarlo."
+    )
+
+
 class TransferIsPersonal(OrderIsPersonal):
     """Another mailbox was told how to transfer for the order, and may have done so."""
 

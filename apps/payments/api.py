@@ -24,6 +24,7 @@ from apps.orders.errors import (
     AlreadyPaid,
     GiftChanged,
     InstalmentsUnavailable,
+    OrderAwaitsApproval,
     OrderIsPersonal,
     OrderNotFound,
     PaymentInProgress,
@@ -99,6 +100,7 @@ class ProcessCheckout(PublicAPIView):
         PromoRefused,
         AlreadyPaid,
         GiftChanged,
+        OrderAwaitsApproval,
         OrderIsPersonal,
         PaymentInProgress,
         TransferUnavailable,
@@ -145,9 +147,9 @@ class ProcessCheckout(PublicAPIView):
         wants_reminders = Consent.Kind.REMINDERS in checkout.accepted
         if wants_reminders and not (checkout.buyer_is_known or _may_remind(request)):
             checkout = replace(checkout, accepted=checkout.accepted - {Consent.Kind.REMINDERS})
-        # A buyer whose address is known to be theirs can only write to their own mailbox.
-        # The mails of an order that costs nothing: its confirmation, and its access.
+        # An order that costs nothing is confirmed by mail at once, and its access is mailed.
         is_free = checkout.expected_total_cents < CARD_MINIMUM_CENTS
+        # A buyer whose address is known to be theirs can only write to their own mailbox.
         mails_stranger = not checkout.buyer_is_known and (
             checkout.save_for_later or checkout.by_transfer or is_free
         )

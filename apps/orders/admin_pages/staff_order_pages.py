@@ -42,6 +42,7 @@ from apps.orders.by_staff.create import (
     PricedRequest,
     create_order,
     price_request,
+    was_mailed,
 )
 from apps.orders.by_staff.edit import check_editable, edit_order, price_edit, why_to_approve
 from apps.orders.by_staff.receive import (
@@ -353,7 +354,7 @@ def edit(request: HttpRequest, order_id: int) -> HttpResponse:
             context |= _preview_of(wanted, edited.priced) | {
                 "edited": edited,
                 "over_limit": over_limit,
-                "was_mailed": not row.awaits_approval,
+                "was_mailed": was_mailed(order),
                 "valid_until": order.created_at + CART_LIFE,
             }
     except AcademyError as refusal:

@@ -61,7 +61,8 @@ def may_approve(row: StaffOrder, user: Any) -> bool:
     """
     is_buyer = email_identity(row.order.email) == email_identity(user.email)
     led_elsewhere = row.order.events.filter(
-        kind__in=(EventKind.EMAIL_CHANGED, EventKind.STUDENTS_MERGED), actor=user.get_username()
+        kind__in=(EventKind.EMAIL_CHANGED, EventKind.STUDENTS_MERGED),
+        actor=user.get_username()[:80],
     )
     return row.user_id != user.pk and not is_buyer and not led_elsewhere.exists()
 

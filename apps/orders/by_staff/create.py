@@ -7,6 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Q
 
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
@@ -196,16 +197,24 @@ def is_within_limits(
 def mail_buyer(order: Order, *, again: str = "") -> None:
     """Queue the mail that says how to pay the order. `again` names the occasion of a repetition.
 
-    A repetition says that it replaces the mails before. The caller holds the order's lock.
+    A repetition says that it replaces the mails to the same address before. The caller holds the
+    order's lock.
     """
     key = f"order-to-pay:{order.pk}"
-    replaces = bool(again) and Mail.objects.filter(key=key).exists()
+    is_repeated = bool(again) and was_mailed(order)
+    earlier = Mail.objects.filter(Q(key=key) | Q(key__startswith=f"{key}:"))
+    replaces = is_repeated and earlier.filter(to__iexact=order.email).exists()
     queue_mail(
-        key=f"{key}{again}" if replaces else key,
+        key=f"{key}{again}" if is_repeated else key,
         template="order_to_pay",
         to=order.email,
         context={"order_id": order.pk, **({"replaces": True} if replaces else {})},
     )
+
+
+def was_mailed(order: Order) -> bool:
+    """Whether the buyer was told how to pay the order: with what was agreed then."""
+    return Mail.objects.filter(key=f"order-to-pay:{order.pk}").exists()
 
 
 def _agreement(row: StaffOrder, request: OrderRequest) -> str:

@@ -200,13 +200,14 @@ def _checkout(order: Order, request: OrderRequest, edit: PricedEdit, user: Any) 
 
 
 def _agree(row: StaffOrder, request: OrderRequest, edit: PricedEdit, user: Any) -> None:
-    """Store what was agreed. Who changes the terms answers for them from then on."""
+    """Store what was agreed. Who gives more than was given before answers for the order."""
     row.paid_by = request.paid_by
     row.reason = request.reason.strip()
     # A refused discount that is edited is asked for again.
     row.refused_by = row.refusal = ""
     if edit.is_new_agreement:
         given_cents, counted_cents = request.discount_cents, to_cents(row.counted)
+        granted_cents = 0 if row.awaits_approval else to_cents(row.discount)
         is_within = is_within_limits(
             row.order, edit.priced, given_cents, user=user, counted_cents=counted_cents
         )
@@ -214,7 +215,8 @@ def _agree(row: StaffOrder, request: OrderRequest, edit: PricedEdit, user: Any) 
             row.counted = to_euros(max(counted_cents, given_cents))
         row.discount = to_euros(given_cents)
         row.agreed = to_euros(edit.priced.agreed.total_cents)
-        row.user, row.actor = user, user.get_username()
         row.awaits_approval, row.approved_by = not is_within, ""
+        if row.awaits_approval or given_cents > granted_cents:
+            row.user, row.actor = user, user.get_username()
         row.created_at = timezone.now()
     row.save()

@@ -15,6 +15,7 @@ from apps.orders.errors import (
     FriendCodeReserved,
     GiftChanged,
     OpenPaymentInTheWay,
+    OrderAwaitsApproval,
     OrderIsPersonal,
     RenewalIsFixed,
     TransferIsPersonal,
@@ -78,6 +79,8 @@ def place(checkout: Checkout) -> Placed:
         )
     )
     _raise_first_refusal(offer)
+    if by_staff is not None and by_staff.awaits_approval:
+        raise OrderAwaitsApproval
     _refuse_counted_code(checkout, offer, order)
     if by_staff is not None and by_staff.renewal and not _has_same_lines(by_staff, offer):
         raise RenewalIsFixed

@@ -16,7 +16,7 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.models import Mail
 from apps.core.web.throttle import Limit
 from apps.orders.ledger.history import note
-from apps.orders.models import CART_LIFE, Gift, Order, OrderLine, Payment
+from apps.orders.models import CART_LIFE, Gift, Order, OrderLine, Payment, StaffOrder
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.offer.cart import items_of, on_sale
 from apps.orders.recovery_link import mailed_to
@@ -77,7 +77,7 @@ def _unpaid_carts() -> QuerySet[Order]:
     )
     return Order.objects.filter(
         ~Exists(newer),
-        Q(by_staff=None) | Q(by_staff__by_buyer=False),
+        Q(by_staff=None) | Q(by_staff__by_buyer=False, by_staff__awaits_approval=False),
         Q(reminders_accepted=True) | Q(saved_for_later=True),
         status=Order.Status.CART,
         reminders_stopped_at=None,
@@ -91,6 +91,9 @@ def wants_reminder(order: Order) -> bool:
     Called again when the mail is rendered, which may be long after it was queued.
     """
     if not order.is_open or order.reminders_stopped_at is not None:
+        return False
+    by_staff: StaffOrder | None = getattr(order, "by_staff", None)
+    if by_staff is not None and by_staff.awaits_approval:
         return False
     if order.payments.filter(status=Payment.Status.PROCESSING).exists():
         return False

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.classroom.access import Cause, pause_access, resume_access
@@ -109,10 +110,11 @@ def _win(order: Order, dispute: Dispute, provider: str) -> None:
     if order.disputed_at is not None and not others.exclude(pk=dispute.pk).exists():
         order.disputed_at = None
         order.save(update_fields=["disputed_at", "updated_at"])
-        resume_access(order_id=order.pk, cause=Cause.DISPUTE)
-        for other in _paid_with_money_of(order):
-            resume_access(order_id=other.pk, cause=Cause.DISPUTE)
-        reason += ". El acceso vuelve"
+        for paused in (order, *_paid_with_money_of(order)):
+            if paused.disputed_at is None and not _stands_with_disputed_money(paused):
+                resume_access(order_id=paused.pk, cause=Cause.DISPUTE)
+        if not _stands_with_disputed_money(order):
+            reason += ". El acceso vuelve"
     _note(order, dispute, EventKind.DISPUTE_WON, provider, reason)
     alert_staff(order, occasion=f"dispute-{dispute.pk}-won", reason=reason)
 
@@ -174,6 +176,17 @@ def _paid_with_money_of(order: Order) -> list[Order]:
             found[order_id] = locked_order(order_id)
             waiting.append(found[order_id])
     return list(found.values())
+
+
+def _stands_with_disputed_money(order: Order) -> bool:
+    """Whether money of another order that is in dispute, or was lost, has paid a part of this."""
+    of_lessons = [line.subject_id for line in order.lines.all() if line.credit]
+    exchanged = Q(payments__refunds__credited_to=order)
+    lessons = Q(
+        student=order.student_id, lines__lesson__isnull=False, lines__subject__in=of_lessons
+    )
+    disputed = Order.objects.exclude(pk=order.pk).filter(disputed_at__isnull=False)
+    return disputed.filter(exchanged | lessons).exists()
 
 
 def _name(dispute: Dispute) -> str:

@@ -23,6 +23,8 @@ def refunds_sent_back_by_bank(
     later = Refund.objects.filter(
         payment=OuterRef("payment"),
         pk__gt=OuterRef("pk"),
+        # A smaller one gives back another part of the payment.
+        amount__gte=OuterRef("amount"),
         status__in=replaced_by,
     )
     failed = Refund.objects.filter(status=Refund.Status.FAILED).exclude(reference="")

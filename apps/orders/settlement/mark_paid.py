@@ -46,7 +46,8 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     if row is not None and row.status == Payment.Status.SUCCEEDED:
         return order
     exchange = locked_exchange(order)
-    lock_credited_orders(order)
+    if order.status in UNPAID:
+        lock_credited_orders(order)
     lost_exchange = problem_of(exchange) if exchange is not None else ""
     problem = _misfit(order, payment) or lost_exchange
     row = record_payment(order, row, payment, flag_reason=problem)

@@ -281,6 +281,34 @@ def test_dispute_of_lessons_pauses_the_subject_that_their_credit_paid(ana, offer
     assert f"pedido {lessons.pk}" in subject.flag
 
 
+def test_subject_opens_again_once_no_dispute_of_its_money_is_left(ana, calculus, offered, shop):
+    lessons = buy(shop, first_lesson(calculus), total="52.25")
+    subject = buy(shop, whole(calculus), total="137.75")
+    rows = {
+        order.pk: ReportedDispute(f"dp_{order.pk}", cents, DisputeStatus.OPEN, "", timezone.now())
+        for order, cents in ((lessons, 52_25), (subject, 137_75))
+    }
+
+    def report(order, status):
+        record_dispute(
+            payment_id=order.payments.get().pk,
+            report=replace(rows[order.pk], status=status),
+            provider="Stripe",
+        )
+        return Provisioning.objects.get(order_id=subject.pk).paused_for
+
+    for order in (lessons, subject):
+        assert report(order, DisputeStatus.OPEN) == [Cause.DISPUTE]
+    assert report(lessons, DisputeStatus.WON) == [Cause.DISPUTE]
+    assert report(subject, DisputeStatus.WON) == []
+
+    rows = {key: replace(row, reference=f"{row.reference}-2") for key, row in rows.items()}
+    for order in (lessons, subject):
+        assert report(order, DisputeStatus.OPEN) == [Cause.DISPUTE]
+    assert report(subject, DisputeStatus.WON) == [Cause.DISPUTE]
+    assert report(lessons, DisputeStatus.WON) == []
+
+
 def test_refund_of_credited_lessons_in_the_dashboard_is_flagged(ana, calculus, offered, shop):
     lessons = buy(shop, first_lesson(calculus), total="52.25")
     subject = buy(shop, whole(calculus), total="137.75")

@@ -22,7 +22,7 @@ from apps.orders.by_staff.edit import edit_order
 from apps.orders.by_staff.mails import order_to_pay_context
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
-from apps.orders.errors import PriceChanged
+from apps.orders.errors import OrderAwaitsApproval, PriceChanged
 from apps.orders.gifts.details import GiftDetails, store_details, stored_details
 from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
@@ -143,7 +143,10 @@ def test_edits_of_one_order_count_what_they_add(carla):
         assert counted() == Decimal("40.00")
     assert not fresh(order).by_staff.awaits_approval
 
-    edit(order, member("eva", "Atención"), 50_00)
+    eva = member("eva", "Atención")
+    edit(order, eva, 35_00)
+    assert fresh(order).by_staff.actor == "carla"
+    edit(order, eva, 50_00)
     assert [row.amount for row in StaffDiscount.objects.order_by("pk")] == [30, 10, 10]
     assert fresh(order).by_staff.actor == "eva"
     # Of carla's 60 € of today 20 € are left, and what eva gave is hers.
@@ -164,6 +167,8 @@ def test_edit_above_the_limit_waits_and_sells_nothing(carla):
     for cents in (145_91, 152_40):
         with pytest.raises(PriceChanged):
             place(checkout(order, subject_of(order), cents))
+    with pytest.raises(OrderAwaitsApproval):
+        place(checkout(order, subject_of(order), 182_40))
     with pytest.raises(OrderRefused, match="otra persona"):
         approve_order(order.pk, user=carla, seen=fresh(order).by_staff.version)
 
