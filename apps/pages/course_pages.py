@@ -1,6 +1,7 @@
 """The pages of subjects, degrees, universities and teachers, and of what a search finds."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -338,8 +339,10 @@ def subjects_of(teachers: list[TeamMember]) -> SubjectQuerySet:
 def search_page(request: HttpRequest) -> HttpResponse:
     """What a search finds in the whole catalogue. If nothing, the form to request a subject."""
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    found = search_catalogue(text, names_another=lambda words: bool(teachers_named(words)))
-    teachers = teachers_named(found.names)
+    # A search that finds no subject asks twice with the same words.
+    named = cache(teachers_named)
+    found = search_catalogue(text, names_another=lambda words: bool(named(words)))
+    teachers = named(found.names)
     order = order_of(request.GET)
     subjects = found.subjects
     if teachers and not subjects.exists():

@@ -6,7 +6,9 @@ from decimal import Decimal
 import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.formats import date_format
 
@@ -287,7 +289,9 @@ def test_search_finds_teachers_by_their_names(client, subject):
     in_january = client.get("/buscar", {"q": "benitez examen de enero"}).content.decode()
     assert row.page_path in in_january
     assert subject.page_path in in_january
-    in_may = client.get("/buscar", {"q": "benitez examen de mayo"}).content.decode()
+    with CaptureQueriesContext(connection) as queries:
+        in_may = client.get("/buscar", {"q": "benitez examen de mayo"}).content.decode()
+    assert sum('FROM "pages_teammember" WHERE' in query["sql"] for query in queries) == 1
     assert row.page_path in in_may
     assert subject.page_path not in in_may
     assert row.page_path not in client.get("/buscar", {"q": "itez"}).content.decode()
