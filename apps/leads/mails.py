@@ -41,7 +41,7 @@ def register() -> None:
         texts={
             "heading": "Tu presupuesto",
             "greeting": "Hola:",
-            "intro": "Este es el presupuesto que has calculado en nuestra web. Te llamaremos o "
+            "intro": "Este es el presupuesto que has pedido. Te llamaremos o "
             "te escribiremos pronto por si tienes dudas.",
         },
     )

@@ -83,13 +83,14 @@ SWITCHES = (
     ),
     Switch(
         "answers", "Responde mensajes",
-        "De sus grados (se eligen en la página de cada usuario), o de todos con el siguiente.",
+        "De sus grados (se eligen en la página de cada usuario), o de todos con el siguiente. Para "
+        "enviar presupuestos hace falta «Ve el catálogo».",
         _of(permissions=("leads.view_lead", "leads.view_subjectrequest", "leads.change_lead",
                          "leads.answer_lead")),
     ),
     Switch(
         "inbox", "Lleva toda la bandeja",
-        "Mensajes de todos los grados, quién los responde, presupuestos, códigos y plantillas.",
+        "Mensajes de todos los grados, quién los responde, códigos y plantillas.",
         _of(views=("leads",), works_on=("leads.answertemplate",),
             permissions=("leads.view_all_leads", "leads.assign_lead", "leads.give_lead_code")),
         _of(views=("leads.requestedsubject", "leads.withdrawal"),
