@@ -14,19 +14,22 @@ from apps.orders.models.statuses import REFUND_COUNTED, EventKind
 
 
 def refunds_sent_back_by_bank(
-    *, replaced_by: Iterable[str] = (*REFUND_COUNTED, Refund.Status.OUTSIDE)
+    *,
+    replaced_by: Iterable[str] = (*REFUND_COUNTED, Refund.Status.OUTSIDE),
+    is_covered: bool = False,
 ) -> QuerySet[Refund]:
     """Refunds that the bank sent back and that no later refund of the same payment replaces.
 
-    `replaced_by` are the states in which a later refund replaces an earlier one.
+    `replaced_by` are the states in which a later refund replaces an earlier one. With `is_covered`
+    only a later one that is not smaller does: a smaller one may give back another part.
     """
     later = Refund.objects.filter(
         payment=OuterRef("payment"),
         pk__gt=OuterRef("pk"),
-        # A smaller one gives back another part of the payment.
-        amount__gte=OuterRef("amount"),
         status__in=replaced_by,
     )
+    if is_covered:
+        later = later.filter(amount__gte=OuterRef("amount"))
     failed = Refund.objects.filter(status=Refund.Status.FAILED).exclude(reference="")
     return failed.filter(~Exists(later))
 
@@ -43,7 +46,7 @@ def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     # The oldest first: a later one, once it is recorded, would replace it.
     for refund in chosen.order_by("pk"):
         order = locked_order(refund.payment.order_id or 0)
-        waiting = refunds_sent_back_by_bank().filter(pk=refund.pk)
+        waiting = refunds_sent_back_by_bank(is_covered=True).filter(pk=refund.pk)
         changed = waiting.update(status=Refund.Status.OUTSIDE, settled_at=timezone.now())
         if changed:
             amount = format_euros(refund.amount_cents)
