@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from apps.catalogue.models import Subject
-from apps.core.input_fields import RowsField
+from apps.core.input_fields import RowsField, with_picker_labels
 from apps.leads.inbox.convert import MOST_DAYS, MOST_PERCENT
 from apps.leads.models import Lead, LeadEntry, QuoteSubject
 from apps.leads.quotes import Budget
@@ -101,7 +101,7 @@ class QuoteForm(OnceForm):
     def __init__(self, site: AdminSite, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field: Any = self.fields["subjects"]
-        field.queryset = Subject.objects.on_sale()
+        field.queryset = with_picker_labels(Subject.objects.on_sale())
         chosen: Any = QuoteSubject._meta.get_field("subject")
         field.widget = AutocompleteSelectMultiple(chosen, site)
         field.widget.choices = field.choices
