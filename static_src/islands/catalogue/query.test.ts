@@ -126,8 +126,9 @@ describe("the link of the page before", () => {
     expect(kept("?universidad=4&asignatura=7", before)).toBe(
       "?universidad=4&codigo=ANA&presupuesto=7.abc&asignatura=5&asignatura=7&leccion=31&leccion=32",
     );
+    // The button of the subject itself chooses the whole of it.
     expect(kept("?codigo=EVA&asignatura=5", before)).toBe(
-      "?codigo=EVA&presupuesto=7.abc&asignatura=5&leccion=31&leccion=32",
+      "?codigo=EVA&asignatura=5&presupuesto=7.abc",
     );
   });
 

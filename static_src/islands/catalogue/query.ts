@@ -84,7 +84,10 @@ export function withLinkBefore(queryString: string, page: string, referrer: stri
     const value = former.get(name);
     if (value !== null && !params.has(name)) params.set(name, value);
   }
-  for (const name of ["asignatura", "leccion"]) {
+  // The whole of a subject is chosen by its button, also if the link had named it or lessons of it.
+  const pressed = params.getAll("asignatura");
+  const isNamed = former.getAll("asignatura").some((id) => pressed.includes(id));
+  for (const name of isNamed ? [] : ["asignatura", "leccion"]) {
     // The server reads the last subject, which is the one just chosen.
     const own = params.getAll(name);
     const values = [...former.getAll(name).filter((value) => !own.includes(value)), ...own];
