@@ -16,4 +16,5 @@ def moodle(settings):
         settings.CLASSROOM = "moodle"
         settings.MOODLE_URL, settings.MOODLE_TOKEN = moodle.url, TOKEN
         settings.PORTAL_URL = f"{moodle.url}/my/"
+        settings.PORTAL_PROFILE_URL = f"{moodle.url}/user/profile.php"
         yield moodle

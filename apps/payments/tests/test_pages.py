@@ -147,7 +147,7 @@ def test_recovery_page_passes_the_link_and_current_prices_to_its_island(client):
     assert props["order"] == "12"
     assert props["token"] == "llave"
     assert props["pricing"] == client.get("/api/pricing").json()
-    assert set(props) == {"order", "token", "pricing", "academy", "portal_url"}
+    assert set(props) == {"order", "token", "mailed_to", "pricing", "academy", "portal_url"}
     assert "Cargando tu matrícula..." in response.content.decode()
 
 
