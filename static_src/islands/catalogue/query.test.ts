@@ -128,7 +128,10 @@ describe("the link of the page before", () => {
     );
     // The button of the subject itself chooses the whole of it.
     expect(kept("?codigo=EVA&asignatura=5", before)).toBe(
-      "?codigo=EVA&asignatura=5&presupuesto=7.abc",
+      "?codigo=EVA&presupuesto=7.abc&asignatura=5",
+    );
+    expect(kept("?asignatura=5", `${PAGE}?asignatura=5&asignatura=7&leccion=31`)).toBe(
+      "?asignatura=7&asignatura=5",
     );
   });
 

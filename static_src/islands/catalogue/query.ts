@@ -87,7 +87,7 @@ export function withLinkBefore(queryString: string, page: string, referrer: stri
   // The whole of a subject is chosen by its button, also if the link had named it or lessons of it.
   const pressed = params.getAll("asignatura");
   const isNamed = former.getAll("asignatura").some((id) => pressed.includes(id));
-  for (const name of isNamed ? [] : ["asignatura", "leccion"]) {
+  for (const name of isNamed ? ["asignatura"] : ["asignatura", "leccion"]) {
     // The server reads the last subject, which is the one just chosen.
     const own = params.getAll(name);
     const values = [...former.getAll(name).filter((value) => !own.includes(value)), ...own];
