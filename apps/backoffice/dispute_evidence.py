@@ -11,17 +11,18 @@ from django.shortcuts import get_object_or_404
 from django.utils.timezone import localtime
 from fpdf.enums import XPos, YPos
 
-from apps.classroom.models import AccessChange, Provisioning
-from apps.classroom.progress import proof_of_use
+from apps.classroom.backends.base import Item
+from apps.classroom.models import AccessChange, Account, Progress, Provisioning
+from apps.classroom.progress import progress_by_item
 from apps.core.mail.registry import CannotShow, render_for_staff
 from apps.core.mail.samples import mail_title
-from apps.core.models import Mail, StaffAction
+from apps.core.models import Mail, SiteSettings, StaffAction
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
-from apps.invoices.models import Invoice
+from apps.invoices.models import BillingDetails, Invoice
 from apps.invoices.pdf import ACCENT, INK, LINE, MUTED, WIDTH, Paper, draw_invoice
-from apps.orders.models import Dispute, Order
+from apps.orders.models import Dispute, Order, OrderLine
 from apps.students.models import Consent, SignIn
 
 # The newest of each kind. Stripe takes files of at most 4.5 MB.
@@ -53,7 +54,10 @@ def _download(request: HttpRequest, dispute_id: int) -> HttpResponse:
 
 
 def evidence_pdf(dispute: Dispute) -> bytes:
-    """Acceptances with their wording, sign-ins, access, mails and invoices of the order."""
+    """Acceptances with their wording, access, use, sign-ins, mails and invoices of the order.
+
+    `DisputeAdmin.evidence` tells staff what the PDF holds.
+    """
     order = dispute.payment.order
     if order is None:
         raise ValueError("A payment without an order has no evidence")
@@ -65,12 +69,17 @@ def evidence_pdf(dispute: Dispute) -> bytes:
     paper.lines(_summary(dispute, order))
     paper.section("Qué se compró", _bought(order))
     paper.section("Qué aceptó, con sus palabras", _acceptances(order))
-    paper.section("Acceso al aula virtual", _access(order))
+    given = Provisioning.objects.filter(order_id=order.pk).select_related("student").first()
+    paper.section("Acceso al aula virtual", _access(order, given))
+    paper.section("Uso del aula virtual", _use(order, given))
     paper.section("Inicios de sesión del alumno", _sign_ins(order))
     paper.section("Correos enviados", _mails(order))
     for told in _mail_texts(order):
         paper.section("Texto de un correo", told)
-    for invoice in Invoice.objects.filter(order=order).order_by("pk")[:MOST]:
+    of_order = Invoice.objects.filter(order=order).select_related("root", "replaces")
+    invoices = list(of_order.order_by("pk")[:MOST])
+    paper.section("Facturas", _invoices(order, invoices))
+    for invoice in invoices:
         draw_invoice(invoice, paper)
     return bytes(paper.output())
 
@@ -116,7 +125,13 @@ def _summary(dispute: Dispute, order: Order) -> list[str]:
 
 
 def _bought(order: Order) -> list[str]:
-    return [f"{line} · {format_euros(to_cents(line.price))}" for line in order.lines.all()]
+    lines = order.lines.all()
+    return [f"{_name(line)} · {format_euros(to_cents(line.price))}" for line in lines]
+
+
+def _name(line: OrderLine) -> str:
+    """The line's name, after its subject's if it is a lesson: "Tema 1" is in many subjects."""
+    return f"{line.subject_name}: {line.name}" if line.lesson_id else line.name
 
 
 def _acceptances(order: Order) -> list[str]:
@@ -127,14 +142,58 @@ def _acceptances(order: Order) -> list[str]:
     ]
 
 
-def _access(order: Order) -> list[str]:
-    given = Provisioning.objects.filter(order_id=order.pk).first()
+def _access(order: Order, given: Provisioning | None) -> list[str]:
     if given is None:
         return []
     until = f", hasta {given.ends_on:%d/%m/%Y}" if given.ends_on else ""
     found = [f"Acceso {given.get_status_display().lower()}{until}"]
     changes = AccessChange.objects.filter(order_id=order.pk).order_by("pk")[:MOST]
-    return [*found, *proof_of_use(given), *(str(change) for change in changes)]
+    return [*found, *(str(change) for change in changes)]
+
+
+def _use(order: Order, given: Provisioning | None) -> list[str]:
+    """What the classroom says of each line, and the last sign-in there since the order."""
+    found = []
+    if not SiteSettings.current().classroom_progress:
+        found.append("La tienda no consulta el progreso al aula virtual.")
+    progress = progress_by_item(given) if given else {}
+    lines = order.lines.all()
+    found += [f"{_name(line)}: {_used(progress.get(Item(*line.key)))}" for line in lines]
+    student = given.student_id if given else None
+    account = Account.objects.filter(student=student, last_sign_in_at__gte=order.created_at).first()
+    if account is not None:
+        found.append(f"Última entrada en el aula virtual: {_moment(account.last_sign_in_at)}")
+    return found
+
+
+def _used(progress: Progress | None) -> str:
+    if progress is None:
+        return "No consta ninguna actividad."
+    asked = f"(consultado el {_moment(progress.measured_at)})"
+    if not progress.is_used:
+        return f"No consta ninguna actividad {asked}."
+    return f"{progress.summary} {asked}."
+
+
+def _invoices(order: Order, invoices: Iterable[Invoice]) -> list[str]:
+    """The invoices by number and date. Their pages follow."""
+    found = [
+        f"{invoice.get_kind_display()} {invoice.code}, del {invoice.issued_on:%d/%m/%Y}, "
+        f"{format_euros(invoice.total_cents)}{_about(invoice)}"
+        for invoice in invoices
+    ]
+    if found:
+        return found
+    details = BillingDetails.objects.filter(order=order).first()
+    if details is None:
+        return ["No se ha pedido factura."]
+    return [f"Factura pedida el {_moment(details.created_at)}, todavía sin emitir."]
+
+
+def _about(invoice: Invoice) -> str:
+    if invoice.replaces:
+        return f", sustituye a {invoice.replaces.code}"
+    return f", rectifica {invoice.root.code}" if invoice.root else ""
 
 
 def _sign_ins(order: Order) -> list[str]:

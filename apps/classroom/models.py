@@ -320,6 +320,11 @@ class Progress(models.Model):
         return f"{self.subject.name}: {self.lesson.title}" if self.lesson else self.subject.name
 
     @property
+    def is_used(self) -> bool:
+        """Whether the student has done or visited anything there."""
+        return self.done > 0 or self.last_access_at is not None
+
+    @property
     def summary(self) -> str:
         """For example "3 de 5 actividades hechas, última visita el 12/11/2026"."""
         last = (

@@ -88,9 +88,11 @@ def progress_of(student: Student) -> QuerySet[Progress]:
 
 def proof_of_use(provisioning: Provisioning) -> list[str]:
     """A Spanish sentence on each item of an order of which the classroom has said something."""
-    opened = {tuple(item) for item in provisioning.items}
-    return [
-        f"{row.name}: {row.summary}."
-        for row in progress_of(provisioning.student)
-        if (row.subject_id, row.lesson_id) in opened
-    ]
+    return [f"{row.name}: {row.summary}." for row in progress_by_item(provisioning).values()]
+
+
+def progress_by_item(provisioning: Provisioning) -> dict[Item, Progress]:
+    """The progress in what an order opened, without items of which the classroom said nothing."""
+    opened = {Item(*item) for item in provisioning.items}
+    rows = {Item(row.subject_id, row.lesson_id): row for row in progress_of(provisioning.student)}
+    return {item: row for item, row in rows.items() if item in opened}

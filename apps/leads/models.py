@@ -57,7 +57,10 @@ class LeadQuerySet(models.QuerySet["Lead"]):
 
 
 class Lead(models.Model):
-    """One form that a visitor sent. Data of only some kinds of form is in the models below."""
+    """One form that a visitor sent, or what staff opened for the person of one.
+
+    Data of only some kinds of form is in the models below.
+    """
 
     class Kind(models.TextChoices):
         CONTACT = "contact", "Contacto"
@@ -105,6 +108,8 @@ class Lead(models.Model):
         related_name="leads",
         verbose_name="asignada a",
     )
+    # Whether staff opened it, to send the person of another lead a further quote.
+    opened_by_staff = models.BooleanField(default=False, db_default=False, editable=False)
     # The path of the page that the form was sent from. Empty if the browser did not say.
     page = models.CharField("página", max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField("recibida", auto_now_add=True)

@@ -1,15 +1,19 @@
 """The page of a dispute and its evidence."""
 
 import zlib
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from re import DOTALL, findall
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from pypdf import PdfReader
 
 from apps.backoffice.dispute_evidence import evidence_pdf
-from apps.core.models import StaffAction
+from apps.classroom.models import Account, Progress, Provisioning
+from apps.core.models import SiteSettings, StaffAction
+from apps.invoices.models import BillingDetails, Invoice
 from apps.orders.models import Dispute
 from apps.students.models import Consent
 from tests.helpers.admin import admin_url
@@ -53,3 +57,76 @@ def streams(pdf):
     """The size of what the pages draw."""
     parts = findall(rb"stream\n(.*?)\nendstream", pdf, DOTALL)
     return sum(len(zlib.decompress(part)) for part in parts if part[:1] == b"x")
+
+
+def text_of(dispute):
+    pages = PdfReader(BytesIO(evidence_pdf(dispute))).pages
+    return " ".join(" ".join(page.extract_text().split()) for page in pages)
+
+
+def use_in(dispute):
+    after = text_of(dispute).partition("Uso del aula virtual")[2]
+    return after.partition("Inicios de sesión del alumno")[0]
+
+
+def invoices_in(dispute):
+    return text_of(dispute).partition("Correos enviados")[2].partition("Facturas")[2]
+
+
+def test_evidence_says_of_each_line_what_was_done_in_the_classroom_and_when(dispute):
+    order = dispute.payment.order
+    whole, lesson = order.lines.all()
+    of_lesson = f"{lesson.subject_name}: {lesson.name}"
+    SiteSettings.objects.update(classroom_progress=True)
+    asked, visit = (datetime(2026, 11, day, 9, 30, tzinfo=UTC) for day in (20, 12))
+    Progress.objects.update(last_access_at=visit, measured_at=asked)
+    Account.objects.update(last_sign_in_at=timezone.now())
+    said = (
+        f"{whole.name}: 3 de 5 actividades hechas, última visita el 12/11/2026 "
+        "(consultado el 20/11/2026 10:30)."
+    )
+    use = use_in(dispute)
+    assert said in use
+    assert f"{of_lesson}: No consta ninguna actividad." in use
+    assert f"Última entrada en el aula virtual: {timezone.localtime():%d/%m/%Y}" in use
+
+    Progress.objects.update(done=0, last_access_at=None)
+    Account.objects.update(last_sign_in_at=order.created_at - timedelta(days=1))
+    use = use_in(dispute)
+    assert f"{whole.name}: No consta ninguna actividad (consultado el 20/11/2026 10:30)." in use
+    assert "Última entrada" not in use
+    Provisioning.objects.filter(order_id=order.pk).update(items=[])
+    assert use_in(dispute).count("No consta ninguna actividad.") == 2
+
+
+@pytest.mark.usefixtures("carla")
+def test_without_progress_evidence_and_its_page_say_that_nobody_asked(client, dispute):
+    page = admin_url(Dispute, "change", dispute.pk)
+    warning = "Con «progreso en el aula» apagado"
+    assert "el uso de cada cosa comprada" in client.get(page).text
+    assert warning in client.get(page).text
+    use = use_in(dispute)
+    assert "La tienda no consulta el progreso al aula virtual." in use
+    assert use.count("No consta ninguna actividad.") == 2
+    SiteSettings.objects.update(classroom_progress=True)
+    assert warning not in client.get(page).text
+    assert "no consulta" not in use_in(dispute)
+
+
+def test_evidence_lists_invoices_by_number_and_date_or_says_that_none_was_asked_for(dispute):
+    order = dispute.payment.order
+    first = order.invoices.get()
+    day = f"{first.issued_on:%d/%m/%Y}"
+    fields = {"year": 2026, "issued_on": first.issued_on, "order": order, "tax": 0,
+              "recipient": first.recipient, "content": first.content}  # fmt: skip
+    Invoice.objects.create(
+        code="R2026-00010", series="R", number=10, kind="R4", total=187, replaces=first, **fields
+    )
+    said = invoices_in(dispute)
+    assert f"Factura {first.code}, del {day}, 187,00 €" in said
+    assert f"R2026-00010, del {day}, 187,00 €, sustituye a {first.code}" in said
+
+    Invoice.objects.filter(order=order).update(order=None)
+    assert "Factura pedida el" in invoices_in(dispute)
+    BillingDetails.objects.all().delete()
+    assert invoices_in(dispute).strip().startswith("No se ha pedido factura.")

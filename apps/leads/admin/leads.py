@@ -112,6 +112,8 @@ class LeadAdmin(AcademyModelAdmin):
     @admin.display(description="primera respuesta")
     def waited(self, lead: Lead) -> str:
         """How long the visitor waited for the first answer, or has been waiting."""
+        if lead.opened_by_staff:
+            return NOTHING
         if lead.answered_at:
             return in_words(lead.answered_at - lead.created_at)
         if lead.status == Lead.Status.NEW:

@@ -53,9 +53,16 @@ def contents_of(lead: Lead, user: Any) -> dict[str, Any]:
         "consents": lead.consents.select_related("legal_text"),
         "more": _more(lead, user),
         "conversions": _conversions(lead, user),
-        "first_answer": in_words(lead.answered_at - lead.created_at) if lead.answered_at else "",
-        "waiting": in_words(timezone.now() - lead.created_at),
+        "answer_time": _answer_time(lead),
     }
+
+
+def _answer_time(lead: Lead) -> str:
+    if lead.opened_by_staff:
+        return "La ha abierto el equipo con otro presupuesto."
+    if lead.answered_at:
+        return f"Primera respuesta en {in_words(lead.answered_at - lead.created_at)}."
+    return f"Sin respuesta desde hace {in_words(timezone.now() - lead.created_at)}."
 
 
 def _facts(lead: Lead, user: Any) -> list[Fact]:

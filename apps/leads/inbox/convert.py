@@ -44,6 +44,7 @@ def send_quote_to(*, lead_id: int, budget: Budget, author: Any, key_id: UUID) ->
     if Quote.objects.filter(lead=lead).exists():
         lead = Lead.objects.create(
             kind=Lead.Kind.QUOTE,
+            opened_by_staff=True,
             name=lead.name,
             email=lead.email,
             phone=lead.phone,

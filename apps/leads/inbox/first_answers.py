@@ -13,8 +13,12 @@ MOST = 1_000
 
 
 def median_first_answer() -> timedelta | None:
-    """The median time to the first answer of the leads of the last 30 days; None without any."""
-    recent = Lead.objects.filter(created_at__gte=timezone.now() - PERIOD)
+    """The median time to the first answer of the leads of the last 30 days; None without any.
+
+    Leads that staff opened are left out: nobody waited for an answer.
+    """
+    since = timezone.now() - PERIOD
+    recent = Lead.objects.filter(created_at__gte=since, opened_by_staff=False)
     moments = recent.values_list("created_at", "answered_at")[:MOST]
     seconds = [(answered - created).total_seconds() for created, answered in moments if answered]
     return timedelta(seconds=median(seconds)) if seconds else None

@@ -10,10 +10,12 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from apps.catalogue.models import Subject
-from apps.core.input_fields import RowsField, with_picker_labels
+from apps.core.input_fields import RowsField
 from apps.leads.inbox.convert import MOST_DAYS, MOST_PERCENT
-from apps.leads.models import Lead, LeadEntry, QuoteSubject
+from apps.leads.models import Lead, LeadEntry
 from apps.leads.quotes import Budget
+from apps.orders.models import OrderLine
+from apps.orders.models.order import sellable_subjects
 from apps.pricing.calculator import MAX_SUBJECTS
 from apps.pricing.payment_type import PaymentType
 
@@ -88,11 +90,12 @@ def staff() -> QuerySet[Any]:
 
 
 class QuoteForm(OnceForm):
+    # Any subject is accepted here, so that `clean_subjects` can name those that are not on sale.
     subjects = RowsField(
         label="Asignaturas completas",
-        queryset=Subject.objects.none(),
-        help_text=f"Hasta {MAX_SUBJECTS}. Escribe para buscar.",
-        error_messages={"invalid_choice": "Alguna de esas asignaturas no está a la venta."},
+        queryset=Subject.objects.all(),
+        help_text=f"Hasta {MAX_SUBJECTS}, de las que están a la venta. Escribe para buscar.",
+        error_messages={"invalid_choice": "Alguna de esas asignaturas ya no existe."},
     )
     payment_type = forms.ChoiceField(
         label="Forma de pago", choices=PaymentType.choices, widget=forms.RadioSelect
@@ -101,8 +104,8 @@ class QuoteForm(OnceForm):
     def __init__(self, site: AdminSite, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field: Any = self.fields["subjects"]
-        field.queryset = with_picker_labels(Subject.objects.on_sale())
-        chosen: Any = QuoteSubject._meta.get_field("subject")
+        # The picker offers what this model's field may hold: the subjects on sale.
+        chosen: Any = OrderLine._meta.get_field("subject")
         field.widget = AutocompleteSelectMultiple(chosen, site)
         field.widget.choices = field.choices
 
@@ -110,6 +113,11 @@ class QuoteForm(OnceForm):
         subjects = self.cleaned_data["subjects"]
         if len(subjects) > MAX_SUBJECTS:
             raise forms.ValidationError(f"Un presupuesto admite hasta {MAX_SUBJECTS} asignaturas.")
+        on_sale = set(subjects.filter(sellable_subjects()).values_list("pk", flat=True))
+        missing = [f"«{subject.name}»" for subject in subjects if subject.pk not in on_sale]
+        if missing:
+            verb = "está" if len(missing) == 1 else "están"
+            raise forms.ValidationError(f"No {verb} a la venta: {', '.join(missing)}.")
         return subjects
 
     def budget(self) -> Budget:

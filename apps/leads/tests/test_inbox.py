@@ -1,5 +1,6 @@
 """The inbox: answers by mail, notes, assignees, quotes and codes. Carla and Eva are staff."""
 
+import re
 from datetime import timedelta
 from uuid import uuid4
 
@@ -7,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -216,10 +218,39 @@ def test_lead_becomes_a_quote_that_binds(client, carla, lead):
     send(client, lead, "quote", **data)
     second = Quote.objects.exclude(pk=quote.pk).get()
     assert (second.lead.email, second.lead.kind) == (VISITOR, Lead.Kind.QUOTE)
+    # Nobody waited for it: the times of the first answers are without it.
+    Lead.objects.filter(pk=lead.pk).update(created_at=F("answered_at") - timedelta(hours=5))
+    assert median_first_answer() == timedelta(hours=5)
+    page = client.get(admin_url(Lead, "change", second.lead.pk)).content.decode()
+    assert "La ha abierto el equipo" in page
+    assert "Primera respuesta en 5 h." in client.get(admin_url(Lead, "change", lead.pk)).text
+    inbox = client.get(admin_url(Lead, "changelist")).text
+    assert re.findall(r'"field-waited">(.*?)</td>', inbox) == ["–", "5 h"]
     too_many = [make_subject(f"Más {number}").pk for number in range(7)]
     page = send(client, lead, "quote", subjects=too_many, payment_type="full_payment")
     assert "subjects" in page.context["form"].errors
     assert Quote.objects.count() == 2
+
+
+@pytest.mark.usefixtures("carla")
+def test_quote_form_offers_what_is_on_sale_and_names_what_is_not(client, lead):
+    sold, gone = make_subject("Derecho romano"), make_subject("Derecho penal", active=False)
+    form = send(client, lead, "quote").context["form"]
+    widget = form.fields["subjects"].widget
+    query = {
+        "app_label": widget.field.model._meta.app_label,
+        "model_name": widget.field.model._meta.model_name,
+        "field_name": widget.field.name,
+        "term": "Derecho",
+    }
+    offered = client.get(reverse("admin:autocomplete"), query).json()["results"]
+    assert [row["id"] for row in offered] == [str(sold.pk)]
+
+    wanted = {"subjects": [sold.pk, gone.pk], "payment_type": "full_payment"}
+    page = send(client, lead, "quote", **wanted)
+    errors = page.context["form"].errors["subjects"]
+    assert errors == ["No está a la venta: «Derecho penal»."]
+    assert not Quote.objects.exists()
 
 
 @pytest.mark.usefixtures("carla")

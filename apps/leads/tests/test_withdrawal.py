@@ -465,10 +465,16 @@ def test_a_case_stays_open_while_one_of_its_lines_is_not_refunded(client, order)
     assert Withdrawal.objects.get().status == "refunded"
 
 
-def test_only_staff_who_may_refund_get_the_link_to_the_refund(clerk, order):
+def test_only_staff_who_may_refund_get_the_link_to_the_refund_of_an_open_case(clerk, order):
     confirm(clerk, order)
     url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    assert "No queda nada por devolver." in clerk.get(url).text
+    Payment.objects.create(order=order, reference="pi_1", amount=190, status="succeeded")
     assert f"/admin/devolver/{order.pk}" in clerk.get(url).content.decode()
+    for status in ("refunded", "declined"):
+        Withdrawal.objects.update(status=status)
+        assert "/admin/devolver/" not in clerk.get(url).text
+    Withdrawal.objects.update(status="open")
     Permission.objects.get(codename="refund_order").user_set.clear()
     assert "/admin/devolver/" not in clerk.get(url).content.decode()
 

@@ -28,6 +28,7 @@ from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund
 from apps.orders.models.statuses import EVER_PAID, REFUND_COUNTED
+from apps.orders.refunds.available import refundable_cents
 from apps.orders.withdrawal_link import last_day_to_withdraw
 from apps.students.models import Consent
 
@@ -277,8 +278,10 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
 
     @admin.display(description="devolver")
     def refund_link(self, case: Withdrawal) -> SafeString | str:
-        if case.order is None:
+        if case.order is None or case.status != Withdrawal.Status.OPEN:
             return NOTHING
+        if refundable_cents(case.order) == 0:
+            return "No queda nada por devolver."
         url = reverse("admin:refund_order", args=[case.order.pk])
         return format_html('<a href="{}">Devolver…</a>', url)
 

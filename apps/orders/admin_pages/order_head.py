@@ -18,6 +18,7 @@ from apps.core.money import format_euros
 from apps.core.staff.admin_base import Tone
 from apps.orders.by_staff.receive import missing_cents
 from apps.orders.ledger.balance import balance_of
+from apps.orders.ledger.lines import order_money
 from apps.orders.models import Dispute, Gift, Order, OrderLine, StaffOrder
 from apps.orders.models.staff_order import is_canceled
 from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING, UNPAID, OrderStatus
@@ -140,12 +141,14 @@ def state_of(order: Order) -> State:
 
 def _money(order: Order) -> list[str]:
     balance = balance_of(order)
+    excess = order_money(order).excess_left if balance.paid > balance.cost else 0
     amounts = (
-        ("pagado", balance.paid),
-        ("devuelto", balance.returned),
-        ("pendiente", _outstanding_cents(order)),
+        ("pagado {}", balance.paid),
+        ("{} de más", excess),
+        ("devuelto {}", balance.returned),
+        ("pendiente {}", _outstanding_cents(order)),
     )
-    said = [f"{word} {format_euros(cents)}" for word, cents in amounts if cents]
+    said = [words.format(format_euros(cents)) for words, cents in amounts if cents]
     return said or ["sin coste" if not order.total_cents else "sin pagar"]
 
 

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from apps.core.dates import today
+from apps.core.models import SiteSettings
 from apps.core.staff.admin_base import (
     NOTHING,
     ReadOnlyAdmin,
@@ -37,6 +38,15 @@ _NEXT_STEPS = {
     Dispute.Status.WON: "Nada: el banco ha dado la razón a la academia, y el acceso ha vuelto.",
     Dispute.Status.LOST: "Nada: el banco ha devuelto el dinero, y el acceso se ha retirado.",
 }
+
+_EVIDENCE = (
+    "Lleva lo que se compró, lo que se aceptó con sus palabras, el acceso al aula, el uso de cada "
+    "cosa comprada (actividades hechas y última visita), los inicios de sesión, los correos y las "
+    "facturas. Donde no hay nada, lo dice."
+)
+_WITHOUT_PROGRESS = (
+    "Con «progreso en el aula» apagado, como ahora, del uso no consta ninguna actividad."
+)
 
 
 class _OfPaymentAdmin(ReadOnlyAdmin):
@@ -184,4 +194,12 @@ class DisputeAdmin(_OfPaymentAdmin):
     @admin.display(description="pruebas")
     def evidence(self, dispute: Dispute) -> SafeString:
         url = reverse("admin:dispute_evidence", args=[dispute.pk])
-        return format_html('<a class="button" href="{}">Descargar las pruebas (.pdf)</a>', url)
+        holds = _EVIDENCE
+        if not SiteSettings.current().classroom_progress:
+            holds += f" {_WITHOUT_PROGRESS}"
+        return format_html(
+            '<a class="button" href="{}">Descargar las pruebas (.pdf)</a>'
+            '<div class="help">{}</div>',
+            url,
+            holds,
+        )

@@ -76,6 +76,8 @@ def test_page_opens_with_what_was_bought_paid_and_refunded(client, order):
     payment = order.payments.get()
     payment.refunded = 1
     payment.save()
+    order.instalments.update(status="paid")
+    order.instalments.create(number=2, amount=63, due_on="2026-12-21")
     deadline = timezone.make_aware(datetime(2026, 12, 3, 12))
     Dispute.objects.create(
         payment=payment, reference="dp_1", amount=63, status="open", respond_by=deadline
@@ -85,6 +87,11 @@ def test_page_opens_with_what_was_bought_paid_and_refunded(client, order):
     assert head.startswith("Pagando a plazos Ana Ruiz · Asignatura ")
     assert "y 1 más · pagado 63,00 € · devuelto 1,00 € · pendiente 63,00 € · " in head
     assert head.endswith("disputa abierta de 63,00 €, contestar antes del 3 de diciembre")
+
+    Payment.objects.create(order=order, reference="pi_again", amount=63, status="succeeded")
+    head = sentence_of(page_of(client, order))
+    # The refund is of lines: all of the second payment is still to be refunded.
+    assert "pagado 126,00 € · 63,00 € de más · devuelto 1,00 € · pendiente 63,00 € · " in head
 
 
 def test_access_of_each_line_is_what_the_classroom_has(client, order):
@@ -119,6 +126,14 @@ def test_page_says_until_when_access_is_open_and_opens_its_extension_and_invoice
     assert f'{reverse("admin:classroom_enrolment_extend")}?pedido={order.pk}"' in page
     for invoice in order.invoices.all():
         assert f'href="{admin_url(Invoice, "change", invoice.pk)}"' in page
+    assert "sustituye a" not in page
+    first = order.invoices.get()
+    Invoice.objects.create(
+        code="R2026-00010", series="R", year=2026, number=10, kind="R4", order=order, total=187,
+        tax=0, issued_on=first.issued_on, recipient=first.recipient, content=first.content,
+        replaces=first,
+    )  # fmt: skip
+    assert f"factura R2026-00010</a>, sustituye a {first.code}" in page_of(client, order).text
     ends = [[*items[0], "2027-05-31"], [*items[1], "2027-09-30"]]
     Provisioning.objects.update(item_ends=ends, ends_on="2027-09-30")
     summary = access_of(order, [whole, lesson]).summary
