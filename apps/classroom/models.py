@@ -327,12 +327,13 @@ class Progress(models.Model):
     @property
     def summary(self) -> str:
         """For example "3 de 5 actividades hechas, última visita el 12/11/2026"."""
-        last = (
-            f"última visita el {timezone.localtime(self.last_access_at):%d/%m/%Y}"
-            if self.last_access_at
-            else "todavía sin visitas"
-        )
-        return f"{self.done} de {self.total} actividades hechas, {last}" if self.total else last
+        done = f"{self.done} de {self.total} actividades hechas" if self.total else ""
+        if self.last_access_at:
+            last = f"última visita el {timezone.localtime(self.last_access_at):%d/%m/%Y}"
+        else:
+            # Whoever has done something was there, on a day that the classroom does not know.
+            last = "" if done and self.done else "todavía sin visitas"
+        return ", ".join(filter(None, (done, last)))
 
 
 class AccessChange(RetriedWork):

@@ -90,7 +90,9 @@ def test_evidence_says_of_each_line_what_was_done_in_the_classroom_and_when(disp
     assert f"{of_lesson}: No consta ninguna actividad." in use
     assert f"Última entrada en el aula virtual: {timezone.localtime():%d/%m/%Y}" in use
 
-    Progress.objects.update(done=0, last_access_at=None)
+    Progress.objects.update(last_access_at=None)
+    assert f"{whole.name}: 3 de 5 actividades hechas (consultado el" in use_in(dispute)
+    Progress.objects.update(done=0)
     Account.objects.update(last_sign_in_at=order.created_at - timedelta(days=1))
     use = use_in(dispute)
     assert f"{whole.name}: No consta ninguna actividad (consultado el 20/11/2026 10:30)." in use
