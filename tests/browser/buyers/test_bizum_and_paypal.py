@@ -16,7 +16,14 @@ from tests.browser.records import (
     only_order,
     payments_at_provider,
 )
-from tests.browser.visitor import Visitor, expect_to_fit, settled, sign_in_staff, wait_until
+from tests.browser.visitor import (
+    Visitor,
+    axe_problems,
+    expect_to_fit,
+    settled,
+    sign_in_staff,
+    wait_until,
+)
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
@@ -66,24 +73,26 @@ def test_approved_payment_is_a_paid_order(phone, maths, email):
 
 
 @pytest.mark.parametrize(
-    ("window", "name", "button", "what"),
+    ("window", "name", "button", "what", "kind"),
     [
         (
             "phone",
             "Bizum",
             "Dejar que caduque",
             "El pago con Bizum ha caducado porque no se aprobó a tiempo.",
+            "card",
         ),
         (
             "visitor",
             "PayPal",
             "Rechazar",
             "El pago con PayPal no se ha hecho: se rechazó o se canceló.",
+            "paypal",
         ),
     ],
 )
-def test_refused_payment_leads_back_to_the_saved_order_that_a_card_pays(
-    request, maths, email, window, name, button, what
+def test_refused_payment_leads_back_to_the_saved_order_that_is_then_paid(
+    request, maths, email, window, name, button, what, kind
 ):
     buyer: Visitor = request.getfixturevalue(window)
     buyer.watch.expect("status of 409.*/api/complete-payment")
@@ -98,10 +107,17 @@ def test_refused_payment_leads_back_to_the_saved_order_that_a_card_pays(
     expect(buyer.page.get_by_text(maths.name).first).to_be_visible()
     assert only_order(email).status == Order.Status.CART
 
-    buyer.buy("190,00 €")
-    expect(buyer.page.get_by_text("¡Pago exitoso!")).to_be_visible()
+    if kind == "card":
+        buyer.buy("190,00 €")
+        expect(buyer.page.get_by_text("¡Pago exitoso!")).to_be_visible()
+    else:
+        buyer.tick_boxes().open_card_form("190,00 €")
+        leave_for(buyer, name)
+        answer(buyer, "Aprobar")
+        buyer.expect_success()
     wait_until(buyer.page, lambda: only_order(email).status == Order.Status.PAID)
-    assert only_order(email).payments.get().kind == "card"
+    assert only_order(email).payments.get().kind == kind
+    assert len(payments_at_provider(only_order(email))) == 1
 
 
 def test_approval_that_is_confirmed_late_pays_the_order(visitor, maths, email):
@@ -173,6 +189,7 @@ def test_buyer_who_chooses_a_transfer_reads_how_to_make_it_and_staff_confirm_it(
     for size in (DESKTOP, PHONE):
         phone.page.set_viewport_size(size)
         expect_to_fit(phone.page)
+        assert axe_problems(phone.page, part="[role=dialog]") == []
     eventually(lambda: mail_with("Datos para pagar tu pedido", email))
     phone.press(phone.dialog.get_by_role("button", name="Cerrar"))
     expect(phone.cart_button).to_have_count(0)

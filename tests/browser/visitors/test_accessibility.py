@@ -14,7 +14,7 @@ from tests.browser.records import (
     save_for_later,
     text_of,
 )
-from tests.browser.visitor import Visitor, axe_problems
+from tests.browser.visitor import Visitor, axe_problems, expect_to_fit
 from tests.browser.visitors.calculator import SENT, Calculator
 from tests.helpers.factories import whole
 
@@ -110,12 +110,31 @@ def test_classroom_is_accessible(reader, maths, email):
     assert_accessible(reader)
 
 
-def test_cancel_recovery_404_login_and_legal_pages_are_accessible(reader):
+def test_cancel_recovery_404_and_login_pages_are_accessible(reader):
     reader.watch.expect("status of 404.*/no-existe")
-    # The four legal pages have one template.
-    for path in ("/cancel", "/no-existe", "/complete-payment", "/login", "/terminos"):
+    for path in ("/cancel", "/no-existe", "/complete-payment", "/login"):
         reader.page.goto(path)
         assert_accessible(reader)
+
+
+# The five legal pages have one template.
+def test_accessibility_statement_is_reached_from_footer_and_legal_notice(reader):
+    page = reader.page
+    page.goto("/aviso-legal")
+    for link in (
+        page.get_by_role("contentinfo").get_by_role("link", name="Accesibilidad"),
+        page.get_by_role("main").get_by_role("link", name="declaración de accesibilidad"),
+    ):
+        link.click()
+        expect(page.get_by_role("heading", name="Accesibilidad", level=1)).to_be_visible()
+        page.go_back()
+    page.go_forward()
+    expect(page.get_by_role("heading", name="Si encuentras una barrera")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+ de \w+ de 20\d\d · versión \d+$"))).to_be_visible()
+    assert_accessible(reader)
+    for size, _ in LOOKS:
+        page.set_viewport_size(size)
+        expect_to_fit(page)
 
 
 # ---------------------------------------------------------------- the public site

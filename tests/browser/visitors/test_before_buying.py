@@ -110,6 +110,7 @@ def test_visitor_is_told_of_a_university_after_confirming_and_may_leave(reader):
     mail = mail_with("Confirma tu aviso", reader.email)
     page.goto(re.findall(r"http://\S+/avisame/confirmar\S+", text_of(mail))[0])
     expect_to_fit_at_both_widths(page)
+    assert_accessible(reader)
     page.get_by_role("button", name="Sí, avísame").click()
     expect(page.get_by_role("heading", name="Te avisaremos")).to_be_visible()
     assert UniversityNotice.objects.get(email=reader.email).confirmed_at

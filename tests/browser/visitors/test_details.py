@@ -7,6 +7,7 @@ from django.core.files.base import ContentFile
 from playwright.sync_api import Page, expect
 
 from apps.pages.models import TeamMember
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.visitor import expect_to_fit, set_text_size, wait_until
 
 MENU = ".menu summary"
@@ -45,16 +46,23 @@ def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(visi
     expect(page.get_by_role("heading", name="Un método pensado para la distancia")).to_be_visible()
     # Folded answers are printed.
     expect(page.locator(".faq__item p").first).to_be_visible()
-    # Each institution is printed once, inside a sheet of A4.
-    page.set_viewport_size({"width": 720, "height": 1000})
-    paper = page.evaluate("document.documentElement.clientWidth")
-    names = page.locator(".institutions__list li")
-    boxes = [name.bounding_box() for name in names.all() if name.is_visible()]
-    assert len(boxes) * 2 == names.count()
-    assert all(box["x"] >= 0 and box["x"] + box["width"] <= paper for box in boxes)
+    # Each institution is printed once, inside a sheet of A4 and of the widths of both windows.
+    for size in (PHONE, {"width": 720, "height": 1000}, DESKTOP):
+        page.set_viewport_size(size)
+        paper = page.evaluate("document.documentElement.clientWidth")
+        names = page.locator(".institutions__list li")
+        boxes = [name.bounding_box() for name in names.all() if name.is_visible()]
+        assert len(boxes) * 2 == names.count()
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= paper for box in boxes)
+        expect_to_fit(page)
     page.goto("/precios")
-    expect(page.locator("#calculadora")).to_be_hidden()
-    expect(page.locator(".table td").last).to_have_css("position", "static")
+    for size in (DESKTOP, PHONE):
+        page.set_viewport_size(size)
+        expect(page.locator("#calculadora")).to_be_hidden()
+        table = page.locator(".table").first
+        expect(table).to_have_css("break-inside", "avoid")
+        expect(table.locator("td").last).to_have_css("position", "static")
+        expect(table.locator("td").last).to_be_visible()
 
 
 def test_price_table_shows_its_last_column_on_a_phone(phone):

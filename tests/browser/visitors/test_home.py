@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from apps.core.dates import today
 from apps.pricing.models import Campaign
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.visitor import next_frame, settled, wait_until
 
 PLAYER = "https://player.vimeo.com/**"
@@ -37,6 +37,14 @@ def test_video_player_loads_on_click_with_autoplay_sound_and_controls_and_not_be
     page = visitor.page
     asked = answer_with(page, READY)
     page.goto("/")
+    picture = page.get_by_role("img", name="Una asignatura por dentro")
+    for size, scheme in ((PHONE, "dark"), (DESKTOP, "light")):
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("naturalWidth", 960)
+        shown = picture.evaluate("async (image) => (await image.decode(), image.currentSrc)")
+        assert ("classroom-dark-" in shown) == (scheme == "dark")
     poster(page).hover()
     next_frame(page)
     expect(page.locator("[data-island=video] iframe")).to_have_count(0)
