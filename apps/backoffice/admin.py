@@ -98,7 +98,7 @@ class _PowersAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
         return field
 
 
-# What the others who may invite were told of an invitation, or would be told of this account.
+# The facts of an account that the others who may invite were mailed, or would be mailed now.
 _TOLD = frozenset({"username", "first_name", "last_name", "email", "groups"})
 _TOLD_POWERS = frozenset({"user_permissions", "is_superuser"})
 

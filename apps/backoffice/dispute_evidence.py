@@ -152,7 +152,7 @@ def _access(order: Order, given: Provisioning | None) -> list[str]:
 
 
 def _use(order: Order, given: Provisioning | None) -> list[str]:
-    """What the classroom says of each line, and the last sign-in there since the order."""
+    """The progress of each line in the classroom, and the last sign-in there since the order."""
     found = []
     if not SiteSettings.current().classroom_progress:
         found.append("La tienda no consulta el progreso al aula virtual.")

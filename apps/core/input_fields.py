@@ -133,7 +133,7 @@ def is_row_number(text: str) -> bool:
 
 
 def picker_label(row: Any) -> str:
-    """What a field that offers rows says of one: the row's own `picker_label`, or its name."""
+    """The label of a row in a field that offers rows: its own `picker_label`, or its name."""
     return str(getattr(row, "picker_label", row))
 
 

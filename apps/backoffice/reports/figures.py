@@ -74,7 +74,7 @@ class Figures:
     unmatched: Row
     refunds_cents: int
     refunds_elsewhere_cents: int
-    # What disputes took, less what won ones gave back, and the former alone.
+    # Cents that disputes took, less those that won ones gave back, and the former alone.
     disputes_cents: int
     disputes_taken_cents: int
     # Payments, refunds and disputes in other currencies, which no figure contains.

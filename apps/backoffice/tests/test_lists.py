@@ -63,7 +63,7 @@ def test_carts_are_hidden_until_they_are_asked_for(client, order):
     StaffOrder.objects.create(order=order, paid_by="transfer", actor="carla")
     assert listed(client) == [order]
     assert listed(client, carritos="solo") == []
-    # Nothing of it is sold yet.
+    # The order is not paid, so none of its lines is sold yet.
     assert listed(client, OrderLine) == []
     assert listed(client, OrderLine, carritos="solo") == lines
 

@@ -136,7 +136,7 @@ class Column:
     required: bool = False
     # Written to a file, and ignored when a file is read.
     read_only: bool = False
-    # What is in the column, if it is no field of the model but rows of another table (`teachers`).
+    # The text of a column that is no field of the model but rows of another table (`teachers`).
     linked: str = ""
 
     @cached_property
@@ -151,7 +151,7 @@ class Column:
 
     @property
     def about(self) -> str:
-        """What is in the column, for the template."""
+        """The text of the column, for the template of the import."""
         if self.linked:
             return self.linked
         return f"{self.field.verbose_name}. {self.field.help_text}".removesuffix(". ")
@@ -237,7 +237,7 @@ READ_ONLY = frozenset(column.name for column in COLUMNS if column.read_only)
 BY_NAME = {column.name: column for column in COLUMNS}
 KEYS = {column.model: column for column in COLUMNS if column.is_key}
 DATA = {model: tuple(c for c in COLUMNS if c.model is model and not c.is_key) for model in LEVELS}
-# Those of DATA that are fields of the model.
+# The columns of DATA that are fields of the model.
 STORED = {
     model: tuple(column for column in columns if not column.linked)
     for model, columns in DATA.items()

@@ -25,7 +25,7 @@ NOT_ALLOWED = (
 
 @dataclass(frozen=True)
 class TeacherTable:
-    # What the staff need who import a change of a subject's teachers.
+    # The permission that an import needs to change the teachers of a subject.
     permission: str
     # The id and the name of every teacher, in the order of the site.
     everybody: Callable[[], Iterable[tuple[int, str]]]

@@ -56,8 +56,8 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # A placeholder with the comma and the spaces before it, which go if its value is empty.
 _WITH_COMMA = re.compile(r"(,? *)\{([^{}]*)\}")
 _ADDRESS = re.compile(r"https?://[^\s<>]*", re.IGNORECASE)
-# What may stand between the digits of a number: any of these characters, or up to two others that
-# are no letters. A euro sign ends a number, as in a list of prices.
+# Signs that may stand between the digits of a number: any of these characters, or up to two others
+# that are no letters. A euro sign ends a number, as in a list of prices.
 _BETWEEN = r"(?:[\s./()_·•|\\*\u2010-\u2015\u2212-]*|[^\w€]{1,2})"
 # The beginning of an IBAN, or nine digits: a bank account, a card or a phone. It ends with a fixed
 # number of groups: one that looks further takes for ever on a long word.
