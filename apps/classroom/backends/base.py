@@ -146,7 +146,8 @@ class Classroom(Protocol):
         """Enrol the account in the open items; suspend paused and remove withdrawn ones.
 
         Whatever can be done is done. The rest is returned. An empty `external_id` means that no
-        account is known: whatever the student was enrolled in is withdrawn.
+        account is known: whatever the student was enrolled in is withdrawn. The classroom itself
+        ends an open item after `ends_on`: the shop does not call again on that day.
         """
 
     def closed_items(self, items: Sequence[Item]) -> list[Problem]:
