@@ -19,8 +19,8 @@ from apps.catalogue.models import Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.staff.admin_base import money
 from apps.core.staff.admin_search import MOST_LETTERS, search_people
+from apps.invoices.admin import search_invoices
 from apps.invoices.models import Invoice
-from apps.invoices.tax_ids import normalized
 from apps.leads.admin.leads import PERSON as LEAD
 from apps.leads.models import Lead
 from apps.orders.admin_pages.order_head import state_of
@@ -227,13 +227,9 @@ def _subjects(query: Query) -> Iterable[Subject]:
 
 
 def _invoices(query: Query) -> Iterable[Invoice]:
-    """Invoices by their whole number, or by the whole tax number of their recipient."""
     if query.order_number is not None or query.email or query.provider_id or not query.text:
         return ()
-    named = Q(code=query.text.upper())
-    if tax_id := normalized(query.text):
-        named |= Q(recipient_tax_id=tax_id)
-    return Invoice.objects.filter(named).order_by("-created_at", "-pk")[: SHOWN + 1]
+    return search_invoices(Invoice.objects.order_by("-created_at", "-pk"), query.text)[: SHOWN + 1]
 
 
 def _codes(query: Query) -> Iterable[PromoCode]:

@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -22,6 +23,7 @@ from apps.core.money import format_euros
 from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, moment, money, row_link
 from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.core.staff.admin_log import log_reading, log_rows
+from apps.core.staff.admin_search import search_people
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
 from apps.invoices.book.book_pages import READ, book_urls
@@ -38,6 +40,20 @@ NO_SELLER = (
     "No se emite ninguna factura mientras falten los datos de la academia: complétalos en «Ajustes "
     "del sitio» (titular, NIF y domicilio). Los pedidos esperan y no se pierde nada."
 )
+# The expression of the index `invoice_by_recipient`.
+RECIPIENT_NAME = KT("recipient__name")
+
+
+def search_invoices(rows: QuerySet[Invoice], text: str) -> QuerySet[Invoice]:
+    """Invoices by their whole number, by the whole tax number of the recipient, or by the name.
+
+    Words of three letters, anywhere in the name, are looked up by an index.
+    """
+    named = Q(code=text.upper())
+    if tax_id := normalized(text):
+        named |= Q(recipient_tax_id=tax_id)
+    exact = rows.filter(named)
+    return exact if exact.exists() else search_people(rows, text, RECIPIENT_NAME)
 
 
 class IssueForm(BillingForm):
@@ -53,7 +69,9 @@ class InvoiceAdmin(ReadOnlyAdmin):
     link_lookups = ("order__id__exact",)
     logs_reading = True
     search_fields = ("code",)
-    search_help_text = "Número de factura, NIF, correo o número de pedido"
+    search_help_text = (
+        "Número de factura, NIF o una parte del nombre del destinatario, correo o número de pedido"
+    )
     actions = ("send_again",)
     change_list_template = "invoices/invoice_list.html"
     change_form_template = "invoices/invoice_page.html"
@@ -89,7 +107,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search by whole values, each of which has an index."""
+        """Search by an address or an order's number, too."""
         term = search_term.strip()
         if not term:
             return queryset, False
@@ -98,8 +116,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
             return queryset.filter(order__email_identity=email_identity(term)), False
         if number.isascii() and number.isdecimal() and len(number) < 19:
             return queryset.filter(order=int(number)), False
-        matches = Q(code=term.upper()) | Q(recipient_tax_id=normalized(term))
-        return queryset.filter(matches), False
+        return search_invoices(queryset, term), False
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

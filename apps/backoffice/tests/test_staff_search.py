@@ -121,15 +121,18 @@ def test_subject_code_and_contact_are_found(carla, order):
     assert found("lucas@example.com", carla) == {"Solicitudes": {page(lead)}}
 
 
-def test_invoice_is_found_by_its_number_and_by_the_tax_number_of_its_recipient(carla, order):
+def test_invoice_is_found_by_its_number_and_by_tax_number_or_name_of_its_recipient(carla, order):
     invoice = Invoice.objects.create(
         code="F2026-00027", series="F", year=2026, number=27, kind=Invoice.Kind.FULL, order=order,
-        issued_on="2026-11-27", total=10, tax=0, content={}, recipient={"name": "Empresa, S. L."},
-        recipient_tax_id="B12345674",
+        issued_on="2026-11-27", total=10, tax=0, content={}, recipient_tax_id="B12345674",
+        recipient={"name": "Diseños Ñu, S. L."},
     )  # fmt: skip
-    for text in ("F2026-00027", "f2026-00027", "B12345674", "b-12.345.674"):
+    for text in (
+        "F2026-00027", "f2026-00027", "B12345674", "b-12.345.674", "diseños", "Ñu, S. L.",
+    ):  # fmt: skip
         assert found(text, carla) == {"Facturas": {page(invoice)}}, text
-    assert found("F2026-0002", carla) == {}
+    for text in ("F2026-0002", "diseños nada"):
+        assert found(text, carla) == {}, text
     clerk = User.objects.create_user("lucia", is_staff=True)
     assert found("F2026-00027", clerk) == {}
 
@@ -182,6 +185,21 @@ def test_exact_texts_read_no_large_table_widely(carla, order):
     for text in texts:
         with bounded_reads(at_most=18):
             client.get(reverse("admin:search"), {"q": text})
+
+
+@pytest.mark.postgres
+@pytest.mark.usefixtures("order")
+def test_names_of_recipients_are_searched_by_their_index(client, carla):
+    multiply(
+        Invoice.objects.first(), LARGE, code="'F' || n", number="1000 + n", root_id="NULL",
+        replaces_id="NULL", recipient="jsonb_build_object('name', 'Empresa ' || n || ', S. L.')",
+    )  # fmt: skip
+    changelist = admin_url(Invoice, "changelist")
+    client.get(changelist)
+    with bounded_reads():
+        assert "Empresa 4777, S. L." in client.get(changelist, {"q": "presa 4777"}).text
+    with bounded_reads(at_most=18):
+        assert len(found("presa 4777", carla)["Facturas"]) == 1
 
 
 def test_search_runs_the_same_queries_for_one_result_and_many(carla, order):

@@ -5,7 +5,8 @@ from typing import Any
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.admin.views.main import ChangeList, ChangeListSearchForm
 from django.db import connection
-from django.db.models import CharField, F, Func, QuerySet
+from django.db.models import CharField, Func, QuerySet
+from django.db.models.expressions import Combinable
 
 from apps.core.input_fields import picker_label, with_picker_labels
 
@@ -32,15 +33,12 @@ class People(Func):
     arg_joiner = " || ' ' || "
     output_field = CharField()
 
-    def __init__(self, *columns: str) -> None:
-        super().__init__(*map(F, columns))
-
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """SQLite compares without capitals itself, and `lower` leaves accented ones alone."""
         return self.as_sql(compiler, connection, template="%(expressions)s", **context)
 
 
-def search_people(rows: QuerySet[Any], text: str, *columns: str) -> QuerySet[Any]:
+def search_people(rows: QuerySet[Any], text: str, *columns: str | Combinable) -> QuerySet[Any]:
     """The rows whose columns hold each word of the text: any part of a name, address or phone.
 
     The look-up `includes` of `apps.catalogue.lookups` reads an index of all sequences of three

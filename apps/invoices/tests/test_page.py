@@ -244,8 +244,8 @@ def test_waiting_orders_are_tried_again_by_staff(order, seller, ask, admin_clien
     assert Invoice.objects.count() == 1
 
 
-@pytest.mark.parametrize("term", ["F2026-00001", "12.345.678-Z", "bruno@example.com"])
-def test_invoices_are_found_by_number_tax_number_and_address(order, ask, admin_client, term):
+@pytest.mark.parametrize("term", ["F2026-00001", "12.345.678-Z", "bruno@example.com", "núñez bru"])
+def test_invoices_are_found_by_number_tax_number_name_and_address(order, ask, admin_client, term):
     ask(order)
     code = Invoice.objects.get().code
     term = term.replace("F2026-00001", code.lower())
