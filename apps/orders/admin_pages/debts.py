@@ -83,27 +83,24 @@ class DebtAdmin(AcademyModelAdmin):
 
     def get_changelist_form(self, request: HttpRequest, **kwargs: Any) -> Any:
         """One select in each row. The staff are read once, and not for each row."""
-        staff = {
-            str(user.pk): user
-            for user in get_user_model()
-            ._default_manager.filter(is_staff=True, is_active=True)
-            .order_by("username")
-        }
-        choices = [("", "Nadie"), *((pk, staff_name(user)) for pk, user in staff.items())]
-
-        def member(pk: Any) -> Any:
-            if str(pk) not in staff:
-                raise ValueError(pk)
-            return staff[str(pk)]
+        allowed: Any = get_user_model().objects.with_perm("orders.view_order")
+        users = allowed.filter(is_staff=True).order_by("username")
+        staff = {str(user.pk): user for user in users}
 
         class CareForm(forms.ModelForm[Debt]):
             cared_by = forms.TypedChoiceField(
-                label="Quién lo lleva",
-                choices=choices,
-                coerce=member,
-                empty_value=None,
-                required=False,
+                label="Quién lo lleva", empty_value=None, required=False
             )
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                # The present carer stays a choice after losing the permission.
+                carer = self.instance.cared_by
+                offered = {**staff, str(carer.pk): carer} if carer else staff
+                names = ((pk, staff_name(user)) for pk, user in offered.items())
+                field: Any = self.fields["cared_by"]
+                field.choices = [("", "Nadie"), *names]
+                field.coerce = lambda pk: offered.get(str(pk))
 
         return super().get_changelist_form(request, form=CareForm, **kwargs)
 

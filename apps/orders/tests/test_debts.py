@@ -17,7 +17,7 @@ from apps.orders.by_staff.change import cancel_order
 from apps.orders.by_staff.debts import owed
 from apps.orders.ledger.history import note
 from apps.orders.models import CART_LIFE, Debt, InstalmentAttempt, Order, StaffOrder
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
 
@@ -164,6 +164,34 @@ def test_debt_is_assigned_in_the_list_and_found_by_its_filter(client, order, car
     client.post(LIST, {**forms, "form-0-cared_by": ""})
     order.refresh_from_db()
     assert order.cared_by is None
+
+
+def test_only_staff_who_may_open_orders_are_offered_and_the_present_carer_stays(
+    client, order, carla
+):
+    eva = make_staff("eva", "view_order")
+    lucia = make_staff("lucia", "view_subject")
+    make_one_of_everything()
+    Order.objects.filter(pk=order.pk).update(cared_by=lucia)
+    rows = client.get(LIST).context["cl"].formset.forms
+    offered = {
+        row.instance.pk: [choice[0] for choice in row.fields["cared_by"].choices] for row in rows
+    }
+    everybody = ["", str(carla.pk), str(eva.pk)]
+    assert offered.pop(order.pk) == [*everybody, str(lucia.pk)]
+    assert list(offered.values()) == [everybody]
+
+    [other] = offered
+    forms = {
+        "form-TOTAL_FORMS": 2, "form-INITIAL_FORMS": 2, "_save": "x",
+        "form-0-id": order.pk, "form-0-cared_by": lucia.pk,
+        "form-1-id": other, "form-1-cared_by": eva.pk,
+    }  # fmt: skip
+    client.post(LIST, forms)
+    carers = Order.objects.order_by("pk").values_list("cared_by", flat=True)
+    assert list(carers) == [lucia.pk, eva.pk]
+    client.post(LIST, {**forms, "form-1-cared_by": lucia.pk})
+    assert Order.objects.get(pk=other).cared_by == eva
 
 
 def test_whoever_may_only_view_finds_no_button_and_no_select(client, order):
