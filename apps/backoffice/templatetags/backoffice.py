@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django import template
+from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.urls import reverse
 from django.utils.html import format_html
@@ -17,6 +18,9 @@ from apps.backoffice.previews import PREVIEWS
 from apps.core.staff.admin_base import NOTHING
 
 register = template.Library()
+# The most objects that the last changes name, and the entries of the log that are read for them.
+MOST_OBJECTS = 10
+MOST_ENTRIES = 200
 # A cell with an e-mail address, which is never broken, or with an id of Stripe, which may be.
 _ADDRESS = re.compile(r"@[^<>\s]+(&gt;)?</")
 _CODE = re.compile(r">[a-z]{2,3}_[^<>\s]+</")
@@ -76,6 +80,17 @@ def inline_data(inline: Any) -> str:
 def on_site(row: Model) -> str:
     """The address of the public page that shows this row, or "" if there is none."""
     return page_on_site(row)
+
+
+@register.simple_tag
+def last_changes(user: Any) -> list[LogEntry]:
+    """The objects that a member of staff has changed last, each with its last change."""
+    entries = LogEntry.objects.filter(user=user.pk).select_related("content_type")
+    last: dict[Any, LogEntry] = {}
+    for entry in entries[:MOST_ENTRIES]:
+        # An action on a list names no object.
+        last.setdefault((entry.content_type_id, entry.object_id or entry.object_repr), entry)
+    return list(last.values())[:MOST_OBJECTS]
 
 
 @register.simple_tag

@@ -1,10 +1,12 @@
 """The start page of the admin."""
 
+import re
 from datetime import date, datetime, timedelta
 
 import pytest
 import time_machine
 from django.conf import settings
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.template.loader import render_to_string
@@ -34,6 +36,7 @@ from apps.orders.models import (
     StaffOrder,
 )
 from tests.helpers.admin import make_staff
+from tests.helpers.factories import make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import bounded_reads, earlier, multiply
 
@@ -293,6 +296,23 @@ def test_order_that_never_got_a_provisioning_is_an_open_task(client):
     Provisioning.objects.all().delete()
 
     assert counts(client)["Pagados sin acceso"] == 1
+
+
+def test_last_changes_name_each_object_once_with_the_last_change(client, carla):
+    first, second = make_subject("Lógica"), make_subject("Ética")
+    for subject, flag in (
+        (first, ADDITION), (second, ADDITION), (second, CHANGE), (second, CHANGE), (first, CHANGE),
+        (second, DELETION),
+    ):  # fmt: skip
+        LogEntry.objects.log_actions(carla.pk, [subject], flag)
+    page = client.get(reverse("admin:index")).text
+    shown = re.findall(r'__kind">(.*?)</span>\s*(?:<a [^>]+>)?([^<]+)<', page)
+    assert [(kind, name.strip()) for kind, name in shown] == [
+        ("Borrado", "Ética"), ("Cambiado", "Lógica"),
+    ]  # fmt: skip
+    eva = make_staff("eva", client=client)
+    assert "Todavía no has cambiado nada." in client.get(reverse("admin:index")).text
+    assert not LogEntry.objects.filter(user=eva).exists()
 
 
 @pytest.mark.postgres
