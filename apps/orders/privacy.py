@@ -33,7 +33,7 @@ from apps.orders.models import (
     StaffOrder,
 )
 from apps.orders.models.staff_order import is_canceled
-from apps.orders.models.statuses import PLAN_RUNNING, UNPAID, EventKind
+from apps.orders.models.statuses import CANCELED_BY_STAFF, PLAN_RUNNING, UNPAID, EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards.service import cancel_reward
 from apps.pricing.models import PromoCode
@@ -70,7 +70,7 @@ def _export(email: str) -> list[dict[str, Any]]:
     return [
         {
             "pedido": order.pk,
-            "estado": "Anulado" if is_canceled(order) else order.get_status_display(),
+            "estado": CANCELED_BY_STAFF if is_canceled(order) else order.get_status_display(),
             "creado": order.created_at.isoformat(),
             "pagado": order.paid_at.isoformat() if order.paid_at else None,
             "correo": order.email,

@@ -16,6 +16,7 @@ from apps.orders.models import Order, OrderLine, Payment, StaffOrder
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, confirm_password
 from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.query_plans import LARGE, bounded_reads, earlier, multiply
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/admin/orders/order/"
@@ -66,6 +67,38 @@ def test_carts_are_hidden_until_they_are_asked_for(client, order):
     # The order is not paid, so none of its lines is sold yet.
     assert listed(client, OrderLine) == []
     assert listed(client, OrderLine, carritos="solo") == lines
+
+
+def test_canceled_orders_have_a_choice_of_their_own_among_the_states(client, order):
+    StaffOrder.objects.update(canceled_at=timezone.now())
+    expired = make_one_of_everything()
+    paid = make_one_of_everything()
+    Order.objects.update(status="expired")
+    Order.objects.filter(pk=paid.pk).update(status="paid")
+
+    assert listed(client, status__exact="canceled") == [order]
+    assert listed(client, status__exact="expired") == [expired]
+    assert listed(client, status__exact="paid") == [paid]
+    assert listed(client, status__exact="nothing") == []
+    page = client.get(ORDERS, {"status__exact": "canceled"}).text
+    assert "?status__exact=canceled" in page
+    # An order that was paid after all no longer reads "Anulado".
+    Order.objects.update(status="paid")
+    assert listed(client, status__exact="canceled") == []
+
+
+@pytest.mark.postgres
+def test_states_of_orders_are_read_by_index(client, order):
+    StaffOrder.objects.update(canceled_at=timezone.now())
+    Order.objects.update(status="expired")
+    ago = earlier("1 hour")
+    orders = multiply(order, LARGE, idempotency_id="gen_random_uuid()", created_at=ago)
+    multiply(order.by_staff, LARGE, order_id=f"{orders} + n", canceled_at="NULL", created_at=ago)
+    client.get(ORDERS)
+    for status in ("canceled", "expired", "paid"):
+        with bounded_reads():
+            assert client.get(ORDERS, {"status__exact": status}).status_code == 200
+    assert listed(client, status__exact="canceled") == [order]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from apps.core.dates import month_start
 from apps.orders.models import Gift, Order, StaffOrder
-from apps.orders.models.statuses import UNPAID
+from apps.orders.models.statuses import CANCELED_BY_STAFF, UNPAID, OrderStatus
 from apps.orders.reads import paid_after_reminder, paid_without_access
 
 
@@ -75,6 +75,25 @@ def cart_filter(
                 yield {**choice, "display": default} if is_default else choice
 
     return CartFilter
+
+
+class StateFilter(admin.SimpleListFilter):
+    """The states as the list words them: expired orders that staff have canceled are apart."""
+
+    title = "estado"
+    parameter_name = "status__exact"
+    canceled = "canceled"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        states = [(str(value), str(label)) for value, label in OrderStatus.choices]
+        return [*states, (self.canceled, CANCELED_BY_STAFF)]
+
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        if self.value() == self.canceled:
+            return rows.canceled()
+        if self.value() == OrderStatus.EXPIRED:
+            return rows.filter(status=OrderStatus.EXPIRED, by_staff__canceled_at=None)
+        return rows.filter(status=self.value()) if self.value() else None
 
 
 class TransferFilter(admin.SimpleListFilter):

@@ -21,7 +21,13 @@ from apps.orders.ledger.balance import balance_of
 from apps.orders.ledger.lines import order_money
 from apps.orders.models import Dispute, Gift, Order, OrderLine, StaffOrder
 from apps.orders.models.staff_order import is_canceled
-from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING, UNPAID, OrderStatus
+from apps.orders.models.statuses import (
+    CANCELED_BY_STAFF,
+    INSTALMENT_SETTLED,
+    PLAN_RUNNING,
+    UNPAID,
+    OrderStatus,
+)
 
 TONES = {
     OrderStatus.CART: Tone.QUIET,
@@ -126,7 +132,7 @@ def state_of(order: Order) -> State:
     """
     by_staff = getattr(order, "by_staff", None)
     if is_canceled(order):
-        return State("Anulado", Tone.QUIET)
+        return State(CANCELED_BY_STAFF, Tone.QUIET)
     if order.status == Order.Status.CART and by_staff is not None:
         if by_staff.refused_by:
             what = "Descuento" if by_staff.discount else "Cambio"

@@ -36,6 +36,7 @@ from apps.orders.admin_pages.filters import (
     OrderAttentionFilter,
     RecoveredFilter,
     StaffOrderFilter,
+    StateFilter,
     TransferFilter,
     cart_filter,
 )
@@ -68,7 +69,7 @@ class OrderAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("by_staff", "gift")
     list_filter = (
-        "status",
+        StateFilter,
         range_filter("created_at", "creado"),
         "payment_type",
         cart_filter(),

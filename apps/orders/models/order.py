@@ -71,6 +71,10 @@ class OrderQuerySet(models.QuerySet["Order"]):
         """Open orders that wait for a bank transfer, agreed by staff or chosen by the buyer."""
         return self.filter(status=OrderStatus.CART, by_staff__paid_by="transfer")
 
+    def canceled(self) -> "OrderQuerySet":
+        """Orders that staff have canceled, and for which no payment has arrived since."""
+        return self.filter(status=OrderStatus.EXPIRED, by_staff__canceled_at__isnull=False)
+
     def student_id(self) -> int | None:
         """The id of the student of the first of these orders. None if there is none."""
         return self.order_by("pk").values_list("student_id", flat=True).first()

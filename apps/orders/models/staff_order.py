@@ -142,6 +142,11 @@ class StaffOrder(models.Model):
                 condition=Q(discount__gt=0),
                 name="staff_order_with_discount",
             ),
+            models.Index(
+                fields=("order",),
+                condition=Q(canceled_at__isnull=False),
+                name="staff_order_canceled",
+            ),
         )
 
     def __str__(self) -> str:

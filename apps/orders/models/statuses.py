@@ -16,6 +16,8 @@ class OrderStatus(models.TextChoices):
     EXPIRED = "expired", "Caducado"
 
 
+# The word for an expired order that staff have canceled.
+CANCELED_BY_STAFF = "Anulado"
 # No payment has succeeded.
 UNPAID = (OrderStatus.CART, OrderStatus.EXPIRED)
 # Instalments are still to be charged.
