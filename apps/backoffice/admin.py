@@ -90,9 +90,8 @@ class _PowersAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
             # There are few. Django's two lists are for many.
             kwargs["widget"] = forms.CheckboxSelectMultiple()
             return super().formfield_for_manytomany(db_field, request, **kwargs)
-        field: Any = super().formfield_for_manytomany(
-            db_field, request, form_class=PermissionsField, **kwargs
-        )
+        kwargs["form_class"] = PermissionsField
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         # Django's text is about a box that its script replaces.
         field.help_text = ""
         return field

@@ -7,7 +7,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from apps.catalogue.models import PriceChange
+from apps.catalogue.models import Lesson, PriceChange
 from apps.pricing.models import Campaign, PromoCode
 from apps.pricing.reads import campaigns_today
 from apps.students.models import Student
@@ -25,6 +25,19 @@ def test_promo_code_is_stored_in_upper_case(client):
     }  # fmt: skip
     assert client.post(admin_url(PromoCode, "add"), form).status_code == 302
     assert PromoCode.objects.get().code == "VERANO15"
+
+
+@pytest.mark.usefixtures("carla")
+def test_chosen_rows_keep_the_labels_of_the_picker_when_the_form_is_shown_again(client):
+    subject = make_subject("Derecho penal")
+    chosen = {"degrees": subject.degree_id, "subjects": subject.pk}
+    form = {"code": "X", "kind": "PORCENTAJE", "value": "101", "minimum_cart": "0", **chosen}
+    page = client.post(admin_url(PromoCode, "add"), form).text
+
+    for row in (subject.degree, subject):
+        assert f" selected>{row.picker_label}</option>" in page, row
+    page = client.post(admin_url(Lesson, "add"), {"subject": subject.pk}).text
+    assert f" selected>{subject.picker_label}</option>" in page
 
 
 @pytest.mark.usefixtures("carla")

@@ -12,7 +12,14 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import DecimalField, EmailField, Model, QuerySet
+from django.db.models import (
+    DecimalField,
+    EmailField,
+    ForeignKey,
+    ManyToManyField,
+    Model,
+    QuerySet,
+)
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -24,6 +31,8 @@ from django.utils.timezone import localtime
 from apps.core.input_fields import (
     EmailFormField,
     EurosField,
+    RowField,
+    RowsField,
     is_row_number,
 )
 from apps.core.models import StaffAction
@@ -47,10 +56,13 @@ else:
     _Paginator = Paginator
 
 NOTHING = "–"
-# All decimal columns of the shop are amounts and percentages that staff type with a comma.
+# All decimal columns of the shop are amounts and percentages that staff type with a comma. Chosen
+# rows keep the labels under which they were offered.
 FORM_FIELDS: dict[Any, dict[str, Any]] = {
     DecimalField: {"form_class": EurosField},
     EmailField: {"form_class": EmailFormField},
+    ForeignKey: {"form_class": RowField},
+    ManyToManyField: {"form_class": RowsField},
     PictureField: {"widget": PictureInput},
 }
 # Where the form of a list with editable columns names a row.
