@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.visitor import HeldRequests, wait_until
+from tests.browser.visitor import HeldRequests, next_frame, settled, wait_until
 
 
 def test_buy_button_of_a_subject_is_busy_at_once(phone, shelf):
@@ -53,6 +53,29 @@ def test_choices_before_the_catalogue_is_loaded_are_in_the_cart(phone, shelf):
     expect(phone.lesson_box(single.lessons.first())).to_be_checked()
     expect(phone.lesson_box(single.lessons.last())).not_to_be_checked()
     expect(page.get_by_role("button", name="Quitar selección: C")).to_be_focused()
+
+
+FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint').length > 0"
+RECORD_SHIFTS = """window.shifts = [];
+new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value)))
+  .observe({ type: "layout-shift", buffered: true });"""
+# Good is a sum of less than 0.1 in all (https://web.dev/articles/cls).
+MOVED_BY_FONT = 0.05
+
+
+@pytest.mark.parametrize("path", ["/", "/compra"])
+def test_font_that_comes_late_moves_little(phone, path):
+    page = phone.page
+    page.add_init_script(RECORD_SHIFTS)
+    held = HeldRequests(page, "**/*.woff2")
+    page.goto(path, wait_until="domcontentloaded")
+    wait_until(page, lambda: page.evaluate(FIRST_PAINT))
+    before = page.evaluate("shifts.length")
+    held.release()
+    settled(page, "() => document.fonts.ready.then(() => undefined)")
+    next_frame(page)
+    assert page.evaluate("document.fonts.check(`1rem 'Figtree Variable'`)")
+    assert sum(page.evaluate("shifts")[before:]) < MOVED_BY_FONT
 
 
 def test_filters_answer_at_once_and_a_slow_answer_has_a_sentence(visitor, shelf):
