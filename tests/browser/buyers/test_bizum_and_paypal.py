@@ -76,14 +76,14 @@ def test_approved_payment_is_a_paid_order(phone, maths, email):
     ("window", "name", "button", "what", "kind"),
     [
         (
-            "phone",
+            "visitor",
             "Bizum",
             "Dejar que caduque",
             "El pago con Bizum ha caducado porque no se aprobó a tiempo.",
             "card",
         ),
         (
-            "visitor",
+            "phone",
             "PayPal",
             "Rechazar",
             "El pago con PayPal no se ha hecho: se rechazó o se canceló.",

@@ -107,19 +107,27 @@ def test_visitor_is_told_of_a_university_after_confirming_and_may_leave(reader):
     page.get_by_label("Email").fill(reader.email)
     page.get_by_role("button", name="Avísame").click()
     expect(page.get_by_role("status")).to_contain_text(reader.email)
+    assert_accessible(reader)
     mail = mail_with("Confirma tu aviso", reader.email)
     page.goto(re.findall(r"http://\S+/avisame/confirmar\S+", text_of(mail))[0])
     expect_to_fit_at_both_widths(page)
     assert_accessible(reader)
     page.get_by_role("button", name="Sí, avísame").click()
     expect(page.get_by_role("heading", name="Te avisaremos")).to_be_visible()
+    assert_accessible(reader)
     assert UniversityNotice.objects.get(email=reader.email).confirmed_at
 
     page.get_by_role("link", name="Darme de baja").click()
     expect_to_fit_at_both_widths(page)
+    assert_accessible(reader)
     page.get_by_role("button", name="No quiero el aviso").click()
     expect(page.get_by_role("heading", name="Ya no te avisaremos")).to_be_visible()
+    assert_accessible(reader)
     assert not UniversityNotice.objects.filter(email=reader.email).exists()
+    reader.watch.expect("status of 404.*/avisame/baja")
+    page.goto(page.url)
+    expect(page.get_by_role("heading", name="Este enlace ya no sirve")).to_be_visible()
+    assert_accessible(reader)
 
 
 @pytest.fixture
