@@ -5,7 +5,14 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESKTOP, PHONE
-from tests.browser.visitor import expect_to_fit, pass_time, point_at, settled, wait_until
+from tests.browser.visitor import (
+    expect_to_fit,
+    next_frame,
+    pass_time,
+    point_at,
+    settled,
+    wait_until,
+)
 
 TABLET = {"width": 768, "height": 1024}
 SMALL_LAPTOP = {"width": 1024, "height": 768}
@@ -351,8 +358,10 @@ def test_tooltip_opens_after_700_ms_and_the_next_one_at_once_within_300_ms(visit
 
 def test_tooltip_shows_a_name_that_is_cut_off_and_not_one_that_fits(visitor):
     page = visitor.page
-    open_page(page, "/nosotros")
-    degree = page.locator(".team__member p").first
+    open_page(page, "/")
+    page.locator("#testimonios").scroll_into_view_if_needed()
+    expect(page.locator("[data-island=testimonials][data-mounted]")).to_be_attached()
+    degree = page.locator(".testimonial__degree").first
     degree.hover()
     pass_time(page, 1000)
     expect(page.locator(".tooltip")).to_have_count(0)
@@ -389,6 +398,48 @@ def test_no_page_is_wider_than_a_screen_of_320_px(new_visitor):
     ):  # fmt: skip
         page.goto(path)
         expect_to_fit(page)
+
+
+# WCAG 2.2, criterion 1.4.12. The content policy refuses a style element, and not this.
+SPACE_TEXT = """() => {
+  const spacing = new CSSStyleSheet();
+  spacing.replaceSync(`
+    * { line-height: 1.5 !important; letter-spacing: .12em !important;
+        word-spacing: .16em !important; }
+    p { margin-bottom: 2em !important; }`);
+  document.adoptedStyleSheets = [spacing];
+}"""
+
+
+def test_text_spaced_by_the_reader_makes_no_page_wider_than_the_screen(visitor):
+    page = visitor.page
+    for path in ("/", "/compra", "/nosotros", "/terminos"):
+        page.goto(path)
+        page.evaluate(SPACE_TEXT)
+        for width in (1280, 1024, 768, 390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            expect_to_fit(page)
+
+
+WRAPPED = """(labels) => labels.filter((label) => {
+  const text = document.createRange();
+  text.selectNodeContents(label);
+  const lines = [...text.getClientRects()].filter(({ width }) => width > 1);
+  const height =
+    Math.max(...lines.map(({ bottom }) => bottom)) - Math.min(...lines.map(({ top }) => top));
+  return height > 1.8 * parseFloat(getComputedStyle(label).fontSize);
+}).map(({ textContent }) => textContent)"""
+
+
+def test_labels_of_the_header_take_one_line_each(visitor):
+    page = visitor.page
+    open_page(page, "/nosotros")
+    settled(page, "() => document.fonts.ready.then(() => undefined)")
+    labels = page.locator(".header :is(.brand span, .header__nav a, .header__actions .button)")
+    for width in (1440, 1280, 1024, 768, 390, 375):
+        page.set_viewport_size({"width": width, "height": 800})
+        next_frame(page)
+        assert labels.evaluate_all(WRAPPED) == [], width
 
 
 def test_search_suggests_pages_by_keyboard_despite_typos(visitor, shelf):
