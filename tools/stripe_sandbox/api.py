@@ -247,7 +247,7 @@ def _error_text(error: ApiError, *, public: bool) -> str:
 
 
 def _text(body: dict[str, Any]) -> str:
-    return json.dumps(body, indent=2, ensure_ascii=False)
+    return json.dumps(body, ensure_ascii=False)
 
 
 # By kind of object: the fields that can be expanded, and the kind of object whose id they hold.

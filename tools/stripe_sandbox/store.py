@@ -312,12 +312,17 @@ class Transaction:
 
 
 class Store:
-    """Opens transactions on the file. Writers take turns, so no intent is confirmed twice."""
+    """Opens transactions on the file. Writers take turns, so no intent is confirmed twice.
+
+    Connections are kept for the next transaction: opening one takes longer than most transactions,
+    and one API call begins five.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._writing = threading.Lock()
+        self._free: list[sqlite3.Connection] = []
         # Stays open, so that SQLite does not fold the WAL into the file after every request.
         self._anchor = self._connect()
         self._anchor.execute("PRAGMA journal_mode=WAL")
@@ -331,21 +336,27 @@ class Store:
         return connection
 
     @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        connection = self._connect()
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
+        """A transaction on a connection that no other thread uses. An error undoes it."""
         try:
-            connection.execute("BEGIN")
+            connection = self._free.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            connection.execute(begin)
             yield Transaction(connection)
-        finally:
+            connection.execute("COMMIT")
+        except BaseException:
             connection.close()
+            raise
+        self._free.append(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        with self._transaction("BEGIN") as tx:
+            yield tx
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        with self._writing:
-            connection = self._connect()
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                yield Transaction(connection)
-                connection.execute("COMMIT")
-            finally:
-                connection.close()
+        with self._writing, self._transaction("BEGIN IMMEDIATE") as tx:
+            yield tx
