@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 # The part of a page's context that names lists and navigation, empty.
-NOWHERE: dict[str, Any] = {"available_apps": [], "navigation": [], "related_lists": []}
+NOWHERE: dict[str, Any] = {"navigation": [], "related_lists": []}
 
 
 def step_context(request: HttpRequest) -> dict[str, Any]:
