@@ -1,6 +1,8 @@
 """What belongs inside a transaction fails outside one, in tests as in production."""
 
 import pytest
+from django.contrib.auth.models import Permission
+from django.core.management import call_command
 from django.db import transaction
 from django.db.transaction import TransactionManagementError
 from django.test import TestCase
@@ -58,3 +60,19 @@ def test_a_transaction_of_the_tested_code_is_one():
 class TransactionOfATestCase(TestCase):
     def test_it_is_none(self):
         assert_refused("queue_mail")
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_flush_after_a_test_with_transactions_keeps_permissions_and_asks_for_none(
+    django_assert_max_num_queries,
+):
+    before = set(Permission.objects.values_list("content_type__model", "codename"))
+
+    with django_assert_max_num_queries(60) as asked:
+        call_command("flush", interactive=False, verbosity=0)
+
+    assert set(Permission.objects.values_list("content_type__model", "codename")) == before
+    assert not [
+        query["sql"] for query in asked if "SELECT" in query["sql"] and "auth_perm" in query["sql"]
+    ]

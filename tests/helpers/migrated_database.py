@@ -11,14 +11,18 @@ import hashlib
 import inspect
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import django
 from django.apps import AppConfig, apps
+from django.contrib.auth import management as auth
+from django.contrib.auth.management import create_permissions
+from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -30,6 +34,11 @@ from tools.dev.processes import ROOT
 PREFIX = "migrated-"
 # post_migrate would write the same rows again.
 SAME_AFTER_FLUSH = ("django_content_type", "auth_permission")
+# The handlers of post_migrate that write them, by their `dispatch_uid`.
+_THEIR_HANDLERS = {
+    create_contenttypes: None,
+    create_permissions: f"{auth.__name__}.create_permissions",
+}
 LARGE_BYTES = 128 * 1024
 # A database in memory lives as long as a connection to it.
 _kept: list[sqlite3.Connection] = []
@@ -81,6 +90,18 @@ def delete_few_rows_instead_of_truncating() -> None:
     """
     if connection.vendor == "postgresql":
         type(connection.ops).sql_flush = _sql_flush
+        for handler, uid in _THEIR_HANDLERS.items():
+            assert post_migrate.disconnect(None if uid else handler, dispatch_uid=uid)
+            post_migrate.connect(partial(_after_migrations, handler), weak=False, dispatch_uid=uid)
+
+
+def _after_migrations(handler: Callable[..., None], **sent: Any) -> None:
+    """Call the handler after migrations only: it would look up the rows that a flush has kept.
+
+    For each app in two statements, which takes four fifths of the time of a flush.
+    """
+    if "plan" in sent:  # The command `flush` sends the signal without one.
+        handler(**sent)
 
 
 def _sql_flush(self: Any, _style: Any, tables: list[str], **_: Any) -> list[str]:
