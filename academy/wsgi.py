@@ -1,5 +1,6 @@
 """The web process. With unsafe settings it ends with one sentence (`apps.payments.checks`)."""
 
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -15,6 +16,8 @@ def refuse(reason: str) -> NoReturn:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "academy.settings")
+# As in manage.py.
+gc.disable()
 try:
     django.setup(set_prefix=False)
     from apps.core.web.wsgi import Handler

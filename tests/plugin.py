@@ -75,6 +75,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
+    # As in manage.py.
+    gc.disable()
     # As in tools.dev.processes.start. Without bytecode each run compiles all tests for ten seconds.
     sys.dont_write_bytecode = False
     os.environ["PYTHONDONTWRITEBYTECODE"] = ""

@@ -30,10 +30,12 @@ def test_workers_share_the_memory_of_the_loaded_shop():
         assert shared_kilobytes(worker) > 30 * MEGABYTE
 
 
-def test_loading_the_shop_opens_no_connection_that_workers_would_share():
+def test_loading_the_shop_opens_no_connection_and_leaves_the_garbage_collector_at_work():
+    """The workers would share the connection, and the memory that garbage takes."""
     code = (
-        "import academy.wsgi; from django.db import connections; "
-        "print([c.connection for c in connections.all(initialized_only=True) if c.connection])"
+        "import academy.wsgi; from django.db import connections; import gc; "
+        "print([c.connection for c in connections.all(initialized_only=True) if c.connection], "
+        "gc.isenabled())"
     )
     env = {**os.environ, "DEBUG": "true"}
 
@@ -41,4 +43,4 @@ def test_loading_the_shop_opens_no_connection_that_workers_would_share():
         [sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60
     )
 
-    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("[] True\n", 0), done.stderr

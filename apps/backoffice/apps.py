@@ -1,3 +1,5 @@
+import gc
+
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 
@@ -19,3 +21,6 @@ class BackofficeConfig(AppConfig):
         from apps.backoffice.accounts.password_links import register_mails
 
         register_mails()
+        # Everything is loaded. It is left out of each later search for garbage.
+        gc.freeze()
+        gc.enable()
