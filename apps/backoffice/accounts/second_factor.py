@@ -3,7 +3,7 @@
 The rules are in docs/rules.md, "Staff".
 """
 
-from typing import cast
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
@@ -49,9 +49,11 @@ def is_guarded(permission: Permission) -> bool:
 
 def authenticator_of(user: User) -> Authenticator | None:
     """The authenticator app that this member of staff has set up."""
-    return cast(
-        "Authenticator | None", Authenticator.objects.filter(user=user, confirmed=True).first()
-    )
+    return cast("Authenticator | None", _authenticators(user).first())
+
+
+def _authenticators(user: User) -> Any:
+    return Authenticator.objects.filter(user=user, confirmed=True)
 
 
 def is_verified(request: HttpRequest) -> bool:
@@ -64,7 +66,7 @@ def is_missing(request: HttpRequest) -> bool:
     if is_verified(request):
         return False
     user = cast(User, request.user)
-    return needs_second_factor(user) or authenticator_of(user) is not None
+    return needs_second_factor(user) or _authenticators(user).exists()
 
 
 def give(request: HttpRequest, code: str) -> bool:
