@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.catalogue.exchange.bounds import Bounds, Reading
-from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
+from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors, quoted
 from apps.catalogue.exchange.reading import read_table
 from apps.catalogue.exchange.writing import write_csv
 from apps.catalogue.models import Lesson, Subject
@@ -109,9 +109,9 @@ def _read(data: bytes, name: str) -> dict[Item, tuple[str, str]]:
         if not shortname:
             continue
         if code not in items:
-            errors.add(f"No hay asignatura ni lección «{code}».", place=place, column=CODE)
+            errors.add(f"No hay asignatura ni lección {quoted(code)}.", place=place, column=CODE)
         elif items[code] in wanted:
-            errors.add(f"«{code}» está dos veces.", place=place, column=CODE)
+            errors.add(f"{quoted(code)} está dos veces.", place=place, column=CODE)
         elif len(shortname) > 255:
             errors.add("Escribe como mucho 255 caracteres.", place=place, column=SHORTNAME)
         else:
@@ -144,7 +144,7 @@ def _look_up(wanted: Mapping[Item, tuple[str, str]]) -> dict[str, dict[str, Any]
         course = find_course("shortname", shortname)
         if course is None:
             errors.add(
-                f"Moodle no tiene ningún curso con el nombre corto «{shortname}».",
+                f"Moodle no tiene ningún curso con el nombre corto {quoted(shortname)}.",
                 place=place,
                 column=SHORTNAME,
             )

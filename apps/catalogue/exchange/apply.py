@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from apps.catalogue.exchange.bounds import Reading
 from apps.catalogue.exchange.columns import KEYS, LEVELS, PARENTS
 from apps.catalogue.exchange.diff import CatalogueDiff, Change, Entry, diff_catalogue
 from apps.catalogue.exchange.reading import Line
@@ -22,6 +23,7 @@ class CatalogueHasChanged(Exception):
 
 def import_lines(
     lines: Iterable[Line],
+    reading: Reading | None = None,
     *,
     expected: str = "",
     is_confirmed: bool = False,
@@ -37,7 +39,7 @@ def import_lines(
     nothing.
     """
     with deferred_counts():
-        diff = diff_catalogue(lines)
+        diff = diff_catalogue(lines, reading)
         if expected and diff.fingerprint() != expected:
             raise CatalogueHasChanged
         if not is_confirmed and (surprising := diff.prices_to_confirm()):

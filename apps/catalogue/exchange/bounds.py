@@ -1,6 +1,7 @@
 """How much of a file is read: rows, texts, bytes and seconds.
 
-A file of a few kilobytes can hold millions of texts. Raises BadFile above a bound.
+A file of a few kilobytes can hold millions of texts, or one long text that each row names. Raises
+BadFile above a bound.
 """
 
 import io
@@ -28,6 +29,7 @@ class Bounds:
     texts: int
     # The unpacked size in bytes: a zip bomb of a few kilobytes unpacks to gigabytes.
     unpacked: int
+    # For the reading, and once more for the comparison with the catalogue.
     seconds: float
 
 
@@ -43,8 +45,12 @@ class Reading:
     def __init__(self, bounds: Bounds, on_progress: Callable[[float], object] = lambda _: None):
         self.bounds = bounds
         self._on_progress = on_progress
-        self._ends_at = monotonic() + bounds.seconds
-        self._total = self._done = 0
+        self._total = self._done = self._turns = 0
+        self.start_clock()
+
+    def start_clock(self) -> None:
+        """Give the next phase all the seconds."""
+        self._ends_at = monotonic() + self.bounds.seconds
 
     def begin(self, total: int) -> None:
         """State how many bytes there are to read."""
@@ -61,7 +67,12 @@ class Reading:
             raise BadFile(
                 FileError(f"El archivo tiene más de {grouped(self.bounds.rows)} {unit}s.")
             )
-        if number % 100 == 0:
+        self.take_turn()
+
+    def take_turn(self) -> None:
+        """Check the time at every hundredth call. Each loop over rows calls it."""
+        self._turns += 1
+        if self._turns % 100 == 0:
             self.check_time()
 
     def check_time(self) -> None:
@@ -94,6 +105,7 @@ class BoundedArchive(zipfile.ZipFile):
         found = 0
         with super().open(name) as part:
             while some := part.read(_AT_ONCE):
+                self.reading.check_time()
                 found += len(_TEXT.findall(some))
                 if found > self.reading.bounds.texts:
                     raise BadFile(FileError("El archivo tiene demasiados textos."))

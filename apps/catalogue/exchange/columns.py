@@ -13,8 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import BooleanField, Field, FileField
+from django.core.validators import MaxLengthValidator
+from django.db.models import BooleanField, Field, FileField, TextField
 
+from apps.catalogue.exchange.file_errors import quoted
 from apps.catalogue.lesson_kinds import LessonKind
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.recorded import Recorded
@@ -45,12 +47,12 @@ def _euros(text: str) -> Decimal:
     try:
         return read_euros(text)
     except ValueError:
-        raise BadCell(f"«{text}» no es un precio. Escríbelo así: 192,50.") from None
+        raise BadCell(f"{quoted(text)} no es un precio. Escríbelo así: 192,50.") from None
 
 
 def _whole(text: str) -> int:
     if not re.fullmatch(r"-?\d{1,9}(?:[.,]0+)?", text, re.ASCII):
-        raise BadCell(f"«{text}» no es un número entero.")
+        raise BadCell(f"{quoted(text)} no es un número entero.")
     return int(re.split("[.,]", text)[0])
 
 
@@ -68,7 +70,7 @@ def _yes_no(text: str) -> bool:
     try:
         return _YES_NO[search_form(text)]
     except KeyError:
-        raise BadCell(f"«{text}» no es ni «sí» ni «no».") from None
+        raise BadCell(f"{quoted(text)} no es ni «sí» ni «no».") from None
 
 
 def _lines(text: str) -> str:
@@ -85,7 +87,7 @@ def _day(text: str) -> str:
         re.ASCII,
     )
     if found is None:
-        raise BadCell(f"«{text}» no es una fecha. Escríbela así: 20/01/2027.")
+        raise BadCell(f"{quoted(text)} no es una fecha. Escríbela así: 20/01/2027.")
     year, month, day, *spanish = found.groups()
     if year is None:
         day, month, year = spanish
@@ -108,7 +110,7 @@ def _one_of(
             return str(known[search_form(text)])
         except KeyError:
             labels = " o ".join(f"«{choice.label}»" for choice in choices)
-            raise BadCell(f"«{text}» no vale aquí: escribe {labels}.") from None
+            raise BadCell(f"{quoted(text)} no vale aquí: escribe {labels}.") from None
 
     return parse
 
@@ -167,6 +169,9 @@ class Column:
         """Return the cell's value, validated as in the admin. Raises BadCell."""
         value = self.parse(text.strip())
         try:
+            # Fields of lines check their length in forms alone.
+            if isinstance(self.field, TextField) and self.field.max_length:
+                MaxLengthValidator(self.field.max_length)(value)
             return self.field.clean(value, None)
         except ValidationError as error:
             raise BadCell(" ".join(error.messages)) from None

@@ -6,6 +6,7 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
+from apps.catalogue.exchange.bounds import COMMAND, Reading
 from apps.catalogue.exchange.columns import (
     COLUMNS,
     DATA,
@@ -19,7 +20,7 @@ from apps.catalogue.exchange.columns import (
     Column,
     clean,
 )
-from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
+from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors, quoted
 from apps.catalogue.exchange.near_names import NearNames
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.exchange.teachers import NOT_ALLOWED, TeacherNames, may_assign
@@ -30,6 +31,8 @@ from apps.core.money import format_euros, to_cents
 
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
+# Texts of so many letters are kept once, however many rows name them.
+LONG_TEXT = 200
 
 # The university's acronym, the names of the levels below it, and the row's own name.
 Path = tuple[str, ...]
@@ -209,30 +212,59 @@ def _counted(count: int, waiting: str, done: str, model: type[Recorded], is_done
     return f"{count} {done}{ending}{'' if count == 1 else 's'}"
 
 
-def diff_catalogue(lines: Iterable[Line]) -> CatalogueDiff:
-    """Compare the lines of a file with the database. Raises BadFile with all errors."""
+def diff_catalogue(lines: Iterable[Line], reading: Reading | None = None) -> CatalogueDiff:
+    """Compare the lines of a file with the database. Raises BadFile with all errors.
+
+    It has the seconds of the reading once more; without a reading it has no limit.
+    """
+    reading = reading or Reading(COMMAND)
+    reading.start_clock()
     errors = FileErrors()
     entries: dict[type[Recorded], dict[Path, Entry]] = {model: {} for model in LEVELS}
     ignored: set[str] = set()
     names = TeacherNames()
+    cells = _Cells(names, reading)
     for line in lines:
+        reading.take_turn()
         ignored |= READ_ONLY & line.cells.keys()
-        _read_line(line, entries, errors, names)
+        _read_line(line, entries, errors, cells)
     diff = CatalogueDiff(
         {model: list(by_path.values()) for model, by_path in entries.items()},
         [column for column in COLUMNS if column.name in ignored],
         names,
     )
     for model in LEVELS:
-        _compare_with_rows(model, diff.entries[model])
+        _compare_with_rows(model, diff.entries[model], reading)
         _check_required_cells(model, diff.entries[model], errors)
     _compare_teachers(diff.entries[Subject], names)
     errors.check()
     return diff
 
 
+class _Cells:
+    """Reads cells. A long text is read once, however many rows name it."""
+
+    def __init__(self, names: TeacherNames, reading: Reading) -> None:
+        self._names, self._reading = names, reading
+        self._long: dict[tuple[str, str], Any] = {}
+
+    def read(self, column: Column, text: str) -> Any:
+        """Return the value of a cell. Raises BadCell."""
+        if len(text) < LONG_TEXT:
+            return self._value(column, text)
+        key = (column.name, text)
+        if key not in self._long:
+            # A cell of nothing but accents takes a second.
+            self._reading.check_time()
+            self._long[key] = self._value(column, text)
+        return self._long[key]
+
+    def _value(self, column: Column, text: str) -> Any:
+        return self._names.read(text) if column is TEACHERS else column.read(text)
+
+
 def _read_cells(
-    line: Line, errors: FileErrors, names: TeacherNames
+    line: Line, errors: FileErrors, cells: _Cells
 ) -> tuple[dict[Column, Any], set[Column]]:
     """Return the values of a line by column, and the columns whose cell could not be read."""
     values: dict[Column, Any] = {}
@@ -241,7 +273,7 @@ def _read_cells(
         text = line.cells.get(column.name)
         if text and not column.read_only:
             try:
-                values[column] = names.read(text) if column is TEACHERS else column.read(text)
+                values[column] = cells.read(column, text)
             except BadCell as error:
                 errors.add(str(error), place=line.place, column=column.name)
                 unread.add(column)
@@ -252,10 +284,10 @@ def _read_line(
     line: Line,
     entries: dict[type[Recorded], dict[Path, Entry]],
     errors: FileErrors,
-    names: TeacherNames,
+    cells: _Cells,
 ) -> None:
     """Add the cells of a line to its entries, from the university to the lesson."""
-    values, unread = _read_cells(line, errors, names)
+    values, unread = _read_cells(line, errors, cells)
     parent: Entry | None = None
     path: Path = ()
     for level, model in enumerate(LEVELS):
@@ -283,11 +315,11 @@ def _add_values(entry: Entry, values: dict[Column, Any], line: Line, errors: Fil
             continue
         if entry.values.setdefault(column, values[column]) != values[column]:
             message = f"No coincide con lo que dice antes de {entry.path[-1]}: "
-            message += f"«{column.show(entry.values[column])}» ({entry.place})."
+            message += f"{quoted(column.show(entry.values[column]))} ({entry.place})."
             errors.add(message, place=line.place, column=column.name)
 
 
-def _compare_with_rows(model: type[Recorded], entries: list[Entry]) -> None:
+def _compare_with_rows(model: type[Recorded], entries: list[Entry], reading: Reading) -> None:
     """Find the row of each entry and store the differing values in `changes`.
 
     A new entry gets the `near` name of another row, or of a new entry before it.
@@ -302,6 +334,7 @@ def _compare_with_rows(model: type[Recorded], entries: list[Entry]) -> None:
         # Older names may have double spaces or decomposed accents. They still match.
         cleaned.setdefault((parent_id, clean(row[key])), row)
     for entry in entries:
+        reading.take_turn()
         parent_id = entry.parent.pk if entry.parent else None
         row_found = None
         if entry.parent is None or parent_id is not None:
@@ -357,7 +390,7 @@ def _check_required_cells(model: type[Recorded], entries: list[Entry], errors: F
             continue
         for column in required:
             if column not in entry.values and column not in entry.unread:
-                row_name = f"{model._meta.verbose_name} «{entry.path[-1]}»"
+                row_name = f"{model._meta.verbose_name} {quoted(entry.path[-1])}"
                 errors.add(
                     f"Falta, y no existe todavía: {row_name}.",
                     place=entry.place,

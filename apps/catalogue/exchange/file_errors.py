@@ -4,6 +4,14 @@ from dataclasses import dataclass
 
 # More errors mean that the whole file is wrong. A longer list would not help.
 MOST_LISTED = 50
+# Letters of a cell that an error repeats.
+MOST_QUOTED = 80
+
+
+def quoted(text: object) -> str:
+    """The text of a cell in an error: «Microeconomía», and only the beginning of a long one."""
+    shown = str(text)
+    return f"«{shown[:MOST_QUOTED]}…»" if len(shown) > MOST_QUOTED else f"«{shown}»"
 
 
 @dataclass(frozen=True)

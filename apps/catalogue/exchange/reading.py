@@ -20,16 +20,22 @@ from apps.catalogue.exchange.error_messages import csv_reason, json_reason, xlsx
 from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
 from apps.catalogue.models import University
 from apps.catalogue.text import search_form
+from apps.core.money import grouped
 from apps.core.staff.spreadsheets import FORMULA_STARTS
 
 MOST_COLUMNS = 64
 LONGEST_TITLE = 100
+# The most that a cell of Excel holds. A sheet stores a text once, and each row may name it.
+LONGEST_CELL = 32_767
 # `writing` puts an apostrophe before these: formulas, and texts that begin with an apostrophe.
 ESCAPED_STARTS = (*FORMULA_STARTS, "'")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _NOT_UTF8 = (
     "El archivo no está en UTF-8. En Excel, guárdalo como «CSV UTF-8 (delimitado por comas)», "
     "o como .xlsx."
+)
+_TOO_LONG = (
+    f"tiene más de {grouped(LONGEST_CELL)} caracteres, y en una celda de Excel no caben más."
 )
 
 
@@ -54,6 +60,7 @@ def read_lines(data: bytes, name: str, reading: Reading | None = None) -> list[L
         lines = _by_header(*read_table(data, name, reading))
     errors = FileErrors()
     for line in lines:
+        reading.take_turn()
         for column, text in line.cells.items():
             if not is_storable(text):
                 errors.add(
@@ -66,13 +73,27 @@ def read_lines(data: bytes, name: str, reading: Reading | None = None) -> list[L
 def read_table(
     data: bytes, name: str, reading: Reading
 ) -> tuple[Iterator[tuple[int, Sequence[str]]], str]:
-    """The numbered rows of a .csv or .xlsx file, and what its rows are called in messages."""
+    """The numbered rows of a .csv or .xlsx file, and what its rows are called in messages.
+
+    A row with a cell that no spreadsheet holds raises BadFile.
+    """
     match PurePath(name).suffix.lower():
         case ".csv":
-            return _csv_rows(data, reading), "línea"
+            return _with_short_cells(_csv_rows(data, reading), "línea"), "línea"
         case ".xlsx":
-            return _xlsx_rows(data, reading), "fila"
+            return _with_short_cells(_xlsx_rows(data, reading), "fila"), "fila"
     raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
+
+
+def _with_short_cells(
+    rows: Iterable[tuple[int, Sequence[str]]], unit: str
+) -> Iterator[tuple[int, Sequence[str]]]:
+    for number, row in rows:
+        for place, text in enumerate(row, start=1):
+            if len(text) > LONGEST_CELL:
+                message = f"La celda número {place} {_TOO_LONG}"
+                raise BadFile(FileError(message, place=f"{unit} {number}"))
+        yield number, row
 
 
 def is_storable(text: str) -> bool:
@@ -85,7 +106,8 @@ def _by_header(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> list[Lin
     first = next(((number, row) for number, row in numbered if any(row)), None)
     if first is None:
         raise BadFile(FileError("El archivo está vacío."))
-    columns = _columns([search_form(title).replace(" ", "_") for title in first[1]])
+    titles = [search_form(title[: 2 * LONGEST_TITLE]) for title in first[1]]
+    columns = _columns([title.replace(" ", "_") for title in titles])
     errors = FileErrors()
     lines = []
     for number, row in numbered:
@@ -238,7 +260,9 @@ def _json_lines(data: bytes, reading: Reading) -> list[Line]:
                 errors.add(_unknown(shown), place=place, column=shown)
             elif isinstance(value, list | dict):
                 errors.add("Tiene que ser un texto o un número.", place=place, column=column)
-            elif text := _cell_text(value).strip():
+            elif len(text := _cell_text(value).strip()) > LONGEST_CELL:
+                errors.add(f"Su texto {_TOO_LONG}", place=place, column=column)
+            elif text:
                 cells[column] = text
         if cells:
             lines.append(Line(place, cells))

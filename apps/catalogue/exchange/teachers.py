@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.catalogue.exchange.columns import BadCell, clean
+from apps.catalogue.exchange.file_errors import quoted
 from apps.catalogue.exchange.near_names import NearNames
 from apps.catalogue.models import Subject
 
@@ -107,10 +108,10 @@ class TeacherNames:
             return self._by_name[name]
         same = [f"«{other}»" for other in self._by_name if other.startswith(f"{name} (")]
         if same:
-            raise BadCell(f"Hay varios profesores «{name}»: escribe {' o '.join(same)}.")
+            raise BadCell(f"Hay varios profesores {quoted(name)}: escribe {' o '.join(same)}.")
         near = self._near.near(None, name)
         hint = f"¿Querías decir «{near}»?" if near else "Añádelo antes en «Profesores»."
-        raise BadCell(f"No hay ningún profesor «{name}». {hint}")
+        raise BadCell(f"No hay ningún profesor {quoted(name)}. {hint}")
 
 
 def assign_teachers(cells: Mapping[int, str], names: TeacherNames) -> None:

@@ -52,7 +52,8 @@ def read_upload(upload_id: int) -> None:
         return
     with _failure_said(upload_id):
         try:
-            diff = diff_catalogue(_lines(upload, _progress_of(upload)))
+            reading = Reading(UPLOAD, _progress_of(upload))
+            diff = diff_catalogue(_lines(upload, reading), reading)
             with transaction.atomic():
                 check_lowered(upload.uploaded_by, diff.changed_prices())
             diff.check_may_assign(upload.uploaded_by)
@@ -120,8 +121,12 @@ def import_upload(upload_id: int, is_confirmed: bool) -> None:
 def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
     # A process that is killed leaves no import without its entry in the history.
     with transaction.atomic(), prices_changed_by(upload.uploaded_by):
+        reading = Reading(UPLOAD)
         diff = import_lines(
-            _lines(upload), expected=upload.result["fingerprint"], is_confirmed=is_confirmed
+            _lines(upload, reading),
+            reading,
+            expected=upload.result["fingerprint"],
+            is_confirmed=is_confirmed,
         )
         LogEntry.objects.create(
             user=upload.uploaded_by,
@@ -133,10 +138,8 @@ def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
     return diff
 
 
-def _lines(
-    upload: CatalogueUpload, on_progress: Callable[[float], object] = lambda _: None
-) -> list[Line]:
-    return read_lines(bytes(upload.content), upload.name, Reading(UPLOAD, on_progress))
+def _lines(upload: CatalogueUpload, reading: Reading) -> list[Line]:
+    return read_lines(bytes(upload.content), upload.name, reading)
 
 
 def _progress_of(upload: CatalogueUpload) -> Callable[[float], None]:

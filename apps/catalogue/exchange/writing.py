@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.catalogue.exchange.columns import COLUMNS, KEYS, STORED
-from apps.catalogue.exchange.file_errors import BadFile, FileError
+from apps.catalogue.exchange.file_errors import BadFile, FileError, quoted
 from apps.catalogue.exchange.reading import ESCAPED_STARTS
 from apps.catalogue.exchange.teachers import TeacherNames
 from apps.catalogue.models import Degree, Lesson, Subject, University
@@ -137,7 +137,7 @@ def _xlsx_cell(sheet: Any, value: Any) -> Any:
         cell: Any = WriteOnlyCell(sheet, value=value)
     except IllegalCharacterError:
         file_error = FileError(
-            f"Excel no admite un carácter de «{value}». Exporta en .csv o .json."
+            f"Excel no admite un carácter de {quoted(value)}. Exporta en .csv o .json."
         )
         raise BadFile(file_error) from None
     # Mark the cell as text, so that Excel does not run it as a formula.

@@ -12,11 +12,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from openpyxl import Workbook
 
-from apps.catalogue.exchange import reading
+from apps.catalogue.exchange import bounds, reading
 from apps.catalogue.exchange.apply import import_lines
 from apps.catalogue.exchange.bounds import UPLOAD, Reading
+from apps.catalogue.exchange.columns import BY_NAME, COLUMNS, Column
+from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.file_errors import BadFile
-from apps.catalogue.exchange.reading import read_lines
+from apps.catalogue.exchange.near_names import NearNames
+from apps.catalogue.exchange.reading import LONGEST_CELL, Line, read_lines
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Degree, Subject, University
 from apps.catalogue.tests.exchange_helpers import HEAD, MICRO, errors_of, import_text
@@ -136,6 +139,11 @@ def test_unreadable_csv_is_refused_with_a_sentence(text, error):
         ("leccion_orden", "1,5", "«1,5» no es un número entero."),
         ("a_la_venta", "quizá", "«quizá» no es ni «sí» ni «no»."),
         ("precio", "-1", "«-1» no es un precio. Escríbelo así: 192,50."),
+        (
+            "preguntas",
+            "x" * 4001,
+            "Asegúrese de que este valor tenga menos de 4000 caracteres (tiene 4001).",
+        ),
         ("ejemplo", "a\0", "Tiene un carácter que no se puede guardar."),
         ("universidad", "a\0b", "Tiene un carácter que no se puede guardar."),
     ],
@@ -278,6 +286,147 @@ def test_reading_stops_at_its_time_limit_in_every_phase():
     assert "tarda demasiado en leerse" in refusal(csv, "c.csv", seconds=-1)[0]
 
 
+def test_time_limit_counts_rows_and_not_their_lines():
+    rows = b'"U\nV"\n' * 300
+    assert "tarda demasiado" in refusal(b"universidad_siglas\n" + rows, "c.csv", seconds=-1)[0]
+
+
+class Clock:
+    """A clock that goes on only while the slow function runs: a second for each call."""
+
+    def __init__(self, monkeypatch, place, name):
+        self.now, function = 0, getattr(place, name)
+
+        def slow(*arguments):
+            self.now += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(bounds, "monotonic", lambda: self.now)
+        monkeypatch.setattr(place, name, slow)
+
+
+MANY = [Line(f"fila {n}", {"universidad_siglas": f"Ab{n}", "universidad": "x"}) for n in range(300)]
+
+
+@pytest.mark.parametrize(("place", "name"), [(Column, "read"), (NearNames, "near_or_add")])
+def test_comparison_stops_at_its_time_limit_in_every_phase(monkeypatch, place, name):
+    Clock(monkeypatch, place, name)
+
+    with pytest.raises(BadFile, match="tarda demasiado"):
+        diff_catalogue(MANY, Reading(UPLOAD))
+
+
+ACCENTS = "a" + "\u0301\u0316" * 16_000
+
+
+def test_cells_that_each_take_a_second_stop_at_the_time_limit():
+    cells = {"universidad_siglas": "U", "grado": f"{ACCENTS}x", "asignatura": ACCENTS}
+    began = process_time()
+
+    with pytest.raises(BadFile, match="tarda demasiado"):
+        diff_catalogue([Line("fila 1", cells)] * 50, Reading(replace(UPLOAD, seconds=1)))
+
+    assert process_time() - began < 10
+
+
+def test_titles_that_each_take_a_second_are_cut():
+    began = process_time()
+
+    assert refusal(f"{ACCENTS};".encode() * 60, "c.csv")
+    assert process_time() - began < 10
+
+
+def test_check_of_the_cells_stops_at_the_time_limit(monkeypatch):
+    Clock(monkeypatch, reading, "is_storable")
+
+    assert "tarda demasiado" in refusal(b"universidad_siglas\n" + b"U\n" * 300, "c.csv")[0]
+
+
+def test_comparison_has_its_own_time(monkeypatch):
+    Clock(monkeypatch, reading, "is_storable")
+    read = Reading(UPLOAD)
+    lines = read_lines(b"universidad_siglas;universidad\n" + b"U;x\n" * 25, "c.csv", read)
+    monkeypatch.setattr(bounds, "monotonic", lambda: UPLOAD.seconds + 1)
+
+    assert diff_catalogue(lines * 10, read)
+
+
+LONG = "x" * (LONGEST_CELL + 1)
+TOO_LONG = "tiene más de 32.767 caracteres, y en una celda de Excel no caben más."
+
+
+def named_in_each_row(text, rows):
+    """An .xlsx file with one text, which each of its rows names in the second column."""
+    texts = f"<si><t>{text}</t></si>".encode()
+    data = with_part("xl/sharedStrings.xml", b"<sst xmlns='%s'>", texts, b"</sst>")
+    head = b"<c t='inlineStr'><is><t>universidad_siglas</t></is></c>"
+    head += b"<c t='inlineStr'><is><t>preguntas</t></is></c>"
+    row = b"<row><c t='inlineStr'><is><t>U</t></is></c><c t='s'><v>0</v></c></row>"
+    cells = b"<row>" + head + b"</row>" + row * rows
+    return changed(data, "xl/worksheets/sheet1.xml", SHEET % MAIN + cells + SHEET_END)
+
+
+def test_cell_that_no_spreadsheet_holds_is_refused_without_its_text():
+    sheet = named_in_each_row(LONG, rows=2000)
+    assert len(sheet) < 20_000
+    began = process_time()
+    assert refusal(sheet, "c.xlsx") == [f"Fila 2: La celda número 2 {TOO_LONG}"]
+    assert process_time() - began < 10
+
+    csv = f"universidad_siglas;preguntas\nU;{LONG}\n".encode()
+    assert refusal(csv, "c.csv") == [f"Línea 2: La celda número 2 {TOO_LONG}"]
+    assert refusal(f"{LONG};x\nU;x\n".encode(), "c.csv") == [
+        f"Línea 1: La celda número 1 {TOO_LONG}"
+    ]
+    data = json.dumps([{"universidad_siglas": "U", "preguntas": LONG}]).encode()
+    assert refusal(data, "c.json") == [f"Elemento 1, columna «preguntas»: Su texto {TOO_LONG}"]
+
+
+def test_longest_cell_of_a_spreadsheet_is_read():
+    (line,) = read_lines(named_in_each_row(LONG[1:], rows=1), "c.xlsx", Reading(UPLOAD))
+    assert line.cells["preguntas"] == LONG[1:]
+
+
+def test_text_that_many_rows_name_is_kept_once():
+    make_subject()
+    text = "¿Qué? " * 300
+    lines = [Line(f"fila {n}", {**NEW, "asignatura": f"A{n}", "preguntas": text}) for n in "12"]
+    first, second = (
+        entry.values[BY_NAME["preguntas"]] for entry in diff_catalogue(lines).new(Subject)
+    )
+    assert first is second
+
+
+NEW = {"universidad_siglas": "U", "universidad": "Una", "grado": "G", "asignatura": "A",
+       "precio": "1", "leccion": "L", "leccion_precio": "1"}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", [c.name for c in COLUMNS if not c.read_only])
+def test_no_error_repeats_a_long_cell(column):
+    lines = [
+        Line("fila 1", NEW),
+        Line("fila 2", {**NEW, "leccion": "M", column: "x" * LONGEST_CELL}),
+    ]
+
+    with pytest.raises(BadFile) as refused:
+        diff_catalogue(lines)
+
+    assert all(len(line) < 300 for line in refused.value.lines)
+
+
+def test_long_value_that_another_line_contradicts_is_cut():
+    texts = {"1": "a" * 500, "2": "b"}
+    lines = [
+        Line(f"fila {n}", {**NEW, "leccion": f"PEC {n}", "preguntas": text})
+        for n, text in texts.items()
+    ]
+
+    with pytest.raises(BadFile) as refused:
+        diff_catalogue(lines)
+
+    assert f"«{'a' * 80}…» (fila 1)" in str(refused.value)
+
+
 def test_large_part_that_is_parsed_whole_is_refused():
     formats = b"<xf/>" * 1_000_000
     styles = with_part("xl/styles.xml", b"<styleSheet xmlns='%s'>", formats, b"</styleSheet>")
@@ -295,6 +444,7 @@ def test_progress_of_a_reading_ends_at_the_whole_file():
 
 
 SHEET = b"<worksheet xmlns='%s'><sheetData>"
+SHEET_END = b"</sheetData></worksheet>"
 MAIN = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
@@ -311,10 +461,21 @@ def with_part(name, head, content, tail):
     types = parts["[Content_Types].xml"].replace(b"</Types>", TEXTS)
     parts |= {"[Content_Types].xml": types, "xl/sharedStrings.xml": b"<sst xmlns='%s'/>" % MAIN}
     parts[name] = head % MAIN + content + tail
+    return deflated(parts)
+
+
+def changed(data, name, content):
+    """The .xlsx file with another content of one part."""
+    with zipfile.ZipFile(io.BytesIO(data)) as whole:
+        parts = {part: whole.read(part) for part in whole.namelist()}
+    return deflated({**parts, name: content})
+
+
+def deflated(parts):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for part, data in parts.items():
-            changed.writestr(part, data)
+            archive.writestr(part, data)
     return file.getvalue()
 
 

@@ -410,6 +410,8 @@ def test_downloaded_list_is_filled_in_and_uploaded(ready, subject):
         ("{code};NADA", "Moodle no tiene ningún curso con el nombre corto «NADA»"),
         ("{code};MICRO\n{code};MICRO", "está dos veces"),
         ("{code};" + "x" * 256, "como mucho 255"),
+        ("x" * 500 + ";MICRO", f"No hay asignatura ni lección «{'x' * 80}…»"),
+        ("x" * 40_000 + ";MICRO", "La celda número 1 tiene más de 32.767 caracteres"),
     ],
 )
 def test_list_with_an_error_changes_nothing(ready, subject, lines, message):
