@@ -37,8 +37,16 @@ State = CatalogueUpload.State
 
 
 def store_upload(*, by: Any, name: str, content: bytes) -> CatalogueUpload:
-    """Store a file for its reading."""
+    """Store a file for its reading. It replaces the files of this account that wait: each is large.
+
+    A file that is being imported stays, and so does the row that says what an import has changed.
+    """
     with transaction.atomic():
+        earlier = CatalogueUpload.objects.select_for_update().filter(uploaded_by=by)
+        waiting = earlier.exclude(state__in=(State.IMPORTING, State.IMPORTED))
+        # By their ids: a row that is confirmed meanwhile is locked, and then no longer found.
+        ids = list(waiting.values_list("pk", flat=True))
+        CatalogueUpload.objects.filter(pk__in=ids).delete()
         upload = CatalogueUpload.objects.create(uploaded_by=by, name=name, content=content)
         read_upload.enqueue(upload_id=upload.pk)
     return upload
@@ -156,10 +164,11 @@ def _progress_of(upload: CatalogueUpload) -> Callable[[float], None]:
 
 
 def _end(upload: CatalogueUpload, state: str, result: dict[str, Any]) -> None:
-    upload.state, upload.result, upload.progress = state, result, 0
+    values: dict[str, Any] = {"state": state, "result": result, "progress": 0}
     if state in (State.REFUSED, State.IMPORTED):
-        upload.content = b""
-    upload.save(update_fields=["state", "result", "progress", "content"])
+        values["content"] = b""
+    # No row is changed if a later upload has replaced this one.
+    CatalogueUpload.objects.filter(pk=upload.pk).update(**values)
 
 
 def _preview(diff: CatalogueDiff) -> dict[str, Any]:

@@ -245,10 +245,44 @@ def test_unconfirmed_uploads_are_deleted_after_a_day(client, carla):
     make_subject()
     client.post(IMPORT, dearer())
     with time_machine.travel(timezone.now() + timedelta(days=1, hours=1)):
-        client.force_login(carla)
+        client.force_login(staff("dora", "view", "add", "change"))
         client.post(IMPORT, dearer())
 
-    assert CatalogueUpload.objects.count() == 1
+    assert CatalogueUpload.objects.get().uploaded_by.username == "dora"
+
+
+def test_upload_replaces_those_of_the_same_account_that_wait(client, carla):
+    make_subject()
+    dora = staff("dora")
+    for state in ("reading", "read", "refused", "importing", "imported"):
+        for user in (carla, dora):
+            CatalogueUpload.objects.create(
+                uploaded_by=user, name=state, content=b"x", state=state, result={"summary": []}
+            )
+    assert "este lo sustituye" in client.get(IMPORT).text
+
+    client.post(IMPORT, dearer())
+
+    stored = CatalogueUpload.objects.filter(uploaded_by=carla).order_by("pk")
+    assert [row.name for row in stored] == ["importing", "imported", "c.csv"]
+    assert CatalogueUpload.objects.filter(uploaded_by=dora).count() == 5
+
+
+def test_upload_that_is_replaced_while_it_is_read_is_no_failure(carla, monkeypatch):
+    make_subject()
+    upload = CatalogueUpload.objects.create(
+        uploaded_by=carla, name="c.csv", content=write_catalogue("c.csv")
+    )
+
+    def replaced_meanwhile(*arguments):
+        uploads.store_upload(by=carla, name="d.csv", content=write_catalogue("c.csv"))
+        return diff_catalogue(*arguments)
+
+    with monkeypatch.context() as late:
+        late.setattr(uploads, "diff_catalogue", replaced_meanwhile)
+        read_upload.call(upload_id=upload.pk)
+
+    assert CatalogueUpload.objects.get().name == "d.csv"
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "json"])
