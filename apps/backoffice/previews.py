@@ -6,6 +6,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, render
 from django.template.response import TemplateResponse
@@ -59,7 +60,10 @@ def preview_page(request: HttpRequest, label: str, context: Context) -> HttpResp
         return HttpResponseNotAllowed(["POST"])
     form_class = model_admin.get_form(request, row, change=row is not None)
     form = form_class(request.POST, request.FILES, instance=row)
-    if not form.is_valid():
+    # As where the form is saved: a campaign's locks the row of its user to compare its limit.
+    with transaction.atomic():
+        is_valid = form.is_valid()
+    if not is_valid:
         refused = {**context, "title": "Vista previa", "form": form}
         return TemplateResponse(request, "backoffice/preview_refused.html", refused)
     page = home_context()

@@ -1,14 +1,17 @@
 """Previews of what a form would publish, and the links from forms to the site."""
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from apps.backoffice.accounts.staff_groups import GROUP_DEFINITIONS
 from apps.backoffice.on_site import page_on_site
+from apps.backoffice.previews import PREVIEWS
 from apps.core.models import LegalText
 from apps.pages.models import Faq, PricePlan
 from apps.pricing.models import Campaign
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.factories import make_promo, make_subject
 
 pytestmark = pytest.mark.django_db
@@ -62,6 +65,36 @@ def test_preview_needs_the_permission_of_the_form(client):
     client.force_login(User.objects.create_user("lucia", is_staff=True))
     assert preview(client, "pages.faq", FAQ).status_code == 403
     assert preview(client, "auth.user", FAQ).status_code == 404
+
+
+PLAN = {"name": "Plan verano", "price": "19,90", "position": "9", "included": "Todo"}
+CAMPAIGN = {
+    "name": "Semana", "active": "on", "cart": "on", "banner": "on", "percent": 10,
+    "first_on": "01/03/2027", "last_on": "08/03/2027", "first_hour": 0, "last_hour": 24,
+}  # fmt: skip
+FORMS = {"pages.faq": FAQ, "pages.priceplan": PLAN, "pricing.campaign": CAMPAIGN}
+
+
+@pytest.mark.parametrize("group", [group.name for group in GROUP_DEFINITIONS])
+def test_each_preview_answers_a_user_of_each_group(client, group):
+    user = make_staff("lola", group=group, client=client)
+    assert FORMS.keys() == PREVIEWS.keys()
+    for label, form in FORMS.items():
+        app, _, model = label.partition(".")
+        rows = apps.get_model(label).objects
+        before = rows.count()
+        page = preview(client, label, form)
+        if user.has_perm(f"{app}.add_{model}"):
+            assert "No se ha guardado nada" in page.text
+        else:
+            assert page.status_code == 403
+        assert rows.count() == before
+
+
+def test_preview_of_a_campaign_above_the_limit_says_why(client):
+    make_staff("lola", group="Contenido", client=client)
+    refused = preview(client, "pricing.campaign", {**CAMPAIGN, "percent": 80})
+    assert "Así no se puede publicar" in refused.text
 
 
 @pytest.mark.usefixtures("carla")
