@@ -293,12 +293,29 @@ class AccessChangeAdmin(OrderNumberSearch, ReadOnlyAdmin):
         return request.user.has_perm("classroom.change_accesschange")
 
 
+ENDS_BY = (
+    "Lo que se compra se abre hasta el fin del semestre, y lo ya vendido no cambia. Como las "
+    "fechas deciden cuánto dura cada compra, solo un superusuario añade un semestre, lo borra o "
+    "cambia cuándo termina."
+)
+
+
 @admin.register(Semester)
 class SemesterAdmin(AcademyModelAdmin):
     """The days on which access ends. A change doesn't affect access that was already sold."""
 
     list_display = ("name", "last_day", "last_month")
     search_fields = ("name",)
+    fieldsets = ((None, {"description": ENDS_BY, "fields": ("name", "last_month", "last_day")}),)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {**(extra_context or {}), "intro": ENDS_BY})
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Only superusers add an end: what is bought meanwhile may be open for 30 days alone."""
+        return bool(request.user.is_superuser)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Semester | None = None) -> Any:
         """Only superusers move an end: what is bought meanwhile may stay open for a year more."""

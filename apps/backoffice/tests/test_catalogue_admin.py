@@ -3,10 +3,12 @@
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import User
 from django.urls import reverse
 
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
+from apps.classroom.models import Semester
 from apps.core.input_fields import with_picker_labels
 from apps.orders.admin_pages.staff_order_pages import OrderContentsForm
 from apps.orders.models import OrderLine
@@ -226,3 +228,18 @@ def test_refused_deletion_of_a_lesson_names_no_student(client):
     page = client.post(admin_url(Subject, "change", subject.pk), form)
     assert "objetos relacionados protegidos" in page.text
     assert "ana@example.com" not in page.text
+
+
+def test_superusers_alone_add_a_semester_and_the_list_says_so(client):
+    typed = {"name": "Julio", "last_month": 7, "last_day": 20}
+    make_staff("lola", group="Contenido", client=client)
+    shown = client.get(admin_url(Semester, "changelist"))
+    assert "solo un superusuario añade un semestre" in shown.text
+    assert admin_url(Semester, "add") not in shown.text
+    assert client.post(admin_url(Semester, "add"), typed).status_code == 403
+    row = Semester.objects.create(name="Mayo", last_month=5, last_day=9)
+    assert "solo un superusuario" in client.get(admin_url(Semester, "change", row.pk)).text
+
+    client.force_login(User.objects.create_superuser("eva"))
+    assert client.post(admin_url(Semester, "add"), typed).status_code == 302
+    assert Semester.objects.filter(name="Julio").exists()

@@ -66,7 +66,8 @@ def asked():
         app, model = label.lower().split(".")
         for verb, groups in zip(VERBS, cells, strict=True):
             groups, _, other = groups.partition(" by ")
-            name = None if groups == "never" else other.strip("`") or f"{app}.{verb}_{model}"
+            nobody = groups in ("never", "superusers")
+            name = None if nobody else other.strip("`") or f"{app}.{verb}_{model}"
             found[label, verb] = (name, groups)
     for heading in ("Other addresses", "Actions on lists", "Parts of pages"):
         found |= {name: (permission, groups) for name, permission, groups in tables()[heading]}
