@@ -107,6 +107,7 @@ def register() -> None:
         "El pedido n.º {{ number }} ya no es de este correo",
         lambda ids: {"number": ids["order_id"]},
         origin=Origin.EVENT,
+        is_fixed=True,
         texts={"greeting": "Hola:"},
     )
     register_mail(

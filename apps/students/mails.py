@@ -45,6 +45,7 @@ def register() -> None:
         "Ha cambiado el correo de tu cuenta en {{ brand }}",
         email_changed_context,
         origin=Origin.STAFF,
+        is_fixed=True,
         texts={
             "heading": "Ha cambiado el correo de tu cuenta",
             "greeting": "Hola:",

@@ -34,6 +34,7 @@ def register_change_mails() -> None:
         "Ha cambiado {{ change }} de tu cuenta del panel de la academia",
         changed_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     register_mail(
         INVITED,
@@ -41,6 +42,7 @@ def register_change_mails() -> None:
         "una persona {% if is_changed %}del{% else %}al{% endif %} equipo",
         invited_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
 
 

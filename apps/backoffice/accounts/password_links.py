@@ -57,18 +57,21 @@ def register_mails() -> None:
         "Tu cuenta en la administración de {{ brand }}",
         link_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     register_mail(
         GUESSED,
         "Alguien está probando contraseñas con tu cuenta",
         guessed_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     register_mail(
         FORGOTTEN,
         "Contraseña nueva para la administración",
         link_context,
         origin=Origin.STAFF_LINK,
+        is_fixed=True,
     )
 
 

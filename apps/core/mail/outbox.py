@@ -26,7 +26,6 @@ from apps.core.mail.delivery import (
     is_permanent_refusal,
     open_connection,
 )
-from apps.core.mail.own_words import own_words
 from apps.core.mail.recipient_limits import Origin, may_be_sent
 from apps.core.mail.registry import (
     NoLongerDue,
@@ -34,6 +33,7 @@ from apps.core.mail.registry import (
     origin_of,
     render_mail,
     student_of,
+    words_of,
 )
 from apps.core.models import Mail, SiteSettings
 from apps.core.monitoring.purchase_log import log_step
@@ -139,7 +139,7 @@ def _attempt(mail: Mail) -> bool:
     try:
         # The site's settings are read once for a mail, not once for each of its parts.
         with remembering({}):
-            words = own_words(SiteSettings.current(), mail.template)
+            words = words_of(SiteSettings.current(), mail.template)
             rendered = render_mail(
                 mail.template, mail.context, reveal=True, to=mail.to, words=words
             )

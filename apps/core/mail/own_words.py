@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -52,6 +52,9 @@ LABELS = {
 ONE_LINE = ("subject", "heading", "greeting")
 LONGEST_LINE = 120
 LONGEST_PARAGRAPH = 1000
+# What a number may be in a mail, and what any other text may be. `_refusal` tries both.
+_NUMBERS = frozenset({"total", "precio", "descuento"})
+_SHORT_NUMBER, _SHORT_WORD = "11", "xx"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # A placeholder with the comma and the spaces before it, which go if its value is empty.
 _WITH_COMMA = re.compile(r"(,? *)\{([^{}]*)\}")
@@ -74,6 +77,7 @@ _TIMES = re.compile(
 )
 # Characters that nobody sees: marks of the writing direction, zero widths, and marks over others.
 _UNSEEN = {"Cf", "Mn", "Me"}
+BETWEEN_PLACEHOLDERS = "Cuenta lo que queda cuando un hueco está vacío o es corto."
 
 
 class WordsChanged(Exception):
@@ -213,20 +217,38 @@ class OwnWordsForm(forms.Form):
             return f"Este correo no tiene {{{unknown[0]}}}."
         if "{" in _PLACEHOLDER.sub("", text) or "}" in _PLACEHOLDER.sub("", text):
             return "Falta una llave: los huecos se escriben así: {nombre}."
-        text = _as_read(text)
-        # A link to a stranger's page, or another account, would carry the academy's name.
-        rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
-        if has_link(rest):
-            return (
-                "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
-                "cada punto."
-            )
-        if _NUMBER.search(_TIMES.sub("(fecha)", rest)):
-            return (
-                "No escribas números de cuenta, de tarjeta ni de teléfono: los de la academia "
-                "están en «Ajustes del sitio»."
-            )
-        return ""
+        if reason := _refusal_of_text(text):
+            return reason
+        refused = filter(None, map(_refusal_of_text, _as_mails_show(text)))
+        return next((f"{reason} {BETWEEN_PLACEHOLDERS}" for reason in refused), "")
+
+
+def _as_mails_show(text: str) -> Iterator[str]:
+    """The text as mails may show it, in which a placeholder no longer parts what surrounds it.
+
+    Most are empty in some mails, such as the name of a buyer who has typed none.
+    """
+    yield filled(text, {})
+    yield _PLACEHOLDER.sub(_SHORT_WORD, text)
+    yield filled(text, {PLACEHOLDERS[name][0]: _SHORT_NUMBER for name in _NUMBERS})
+
+
+def _refusal_of_text(text: str) -> str:
+    """Why the text can't be in a mail, or an empty string."""
+    text = _as_read(text)
+    # A link to a stranger's page, or another account, would carry the academy's name.
+    rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
+    if has_link(rest):
+        return (
+            "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
+            "cada punto."
+        )
+    if _NUMBER.search(_TIMES.sub("(fecha)", rest)):
+        return (
+            "No escribas números de cuenta, de tarjeta ni de teléfono: los de la academia "
+            "están en «Ajustes del sitio»."
+        )
+    return ""
 
 
 def _as_read(text: str) -> str:

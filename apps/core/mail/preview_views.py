@@ -21,7 +21,7 @@ from apps.core.mail.delivery import compose, open_connection
 from apps.core.mail.failure_words import failure_in_words
 from apps.core.mail.outbox import new_message_id
 from apps.core.mail.own_words import Words, version_of
-from apps.core.mail.registry import RenderedMail
+from apps.core.mail.registry import RenderedMail, is_fixed, words_of
 from apps.core.mail.samples import MailPreview, mail_preview, mail_previews, render_sample
 from apps.core.models import SiteSettings
 from apps.core.web.response_headers import NO_STORE
@@ -87,12 +87,13 @@ def _require_mail_permission(view: Any) -> Any:
 
 def _mails(site: AdminSite) -> Any:
     def view(request: HttpRequest) -> HttpResponse:
+        site_settings = SiteSettings.current()
         mails = [
             {
                 "preview": preview,
                 "subject": render_sample(preview.template, next(iter(preview.samples()))).subject,
                 "url": reverse("admin:core_mail_sample", args=[preview.template]),
-                "has_own_words": preview.template in SiteSettings.current().mail_words,
+                "has_own_words": bool(words_of(site_settings, preview.template)),
             }
             for preview in mail_previews()
         ]
@@ -112,8 +113,9 @@ def _mail(site: AdminSite) -> Any:
             **_navigation(request.GET, preview, variant),
             **_sample_context(render_sample(template, variant)),
             "title": capfirst(preview.title),
+            "is_fixed": is_fixed(template),
             "may_write": request.user.has_perm("core.change_mail_words"),
-            "has_own_words": template in SiteSettings.current().mail_words,
+            "has_own_words": bool(words_of(SiteSettings.current(), template)),
         }
         return TemplateResponse(request, "core/mail_sample.html", context)
 

@@ -83,6 +83,7 @@ class MailTemplate:
     origin: Origin | FindOrigin
     student: FindStudent | None
     texts: Words
+    is_fixed: bool
 
     @property
     def path(self) -> str:
@@ -126,6 +127,7 @@ def register_mail(
     origin: Origin | FindOrigin,
     student: FindStudent | None = None,
     texts: Words = MappingProxyType({}),
+    is_fixed: bool = False,
 ) -> None:
     """Register a mail whose templates are `templates/<app>/emails/<template>.{txt,html}`.
 
@@ -139,14 +141,26 @@ def register_mail(
     student whose new address a waiting mail follows; without it, the mail stays with the address to
     which it was queued. `texts` are the sentences that staff may replace, by their names in
     `own_words.LABELS`, with its placeholders ("Hola, {nombre}:"); the templates have them as
-    `texts.NAME`.
+    `texts.NAME`. `is_fixed` is for a security notice, which tells somebody what others did with an
+    account, gift or money: it has no own words, or whoever did it could write it so that nobody
+    notices.
     """
-    _templates[template] = MailTemplate(template, subject, build, origin, student, texts)
+    _templates[template] = MailTemplate(template, subject, build, origin, student, texts, is_fixed)
 
 
 def texts_of(template: str) -> Words:
     """The sentences of a mail that staff may replace, as in the code."""
     return _templates[template].texts
+
+
+def is_fixed(template: str) -> bool:
+    """Whether this mail has no words of the academy's own."""
+    return _templates[template].is_fixed
+
+
+def words_of(site: SiteSettings, template: str) -> Words:
+    """The academy's own words of a mail. Those that are stored for a fixed one are ignored."""
+    return {} if is_fixed(template) else own_words(site, template)
 
 
 def origin_of(template: str, context: dict[str, Any]) -> Origin:
@@ -264,7 +278,7 @@ def render_values(
     engine, registered = Engine.get_default(), _templates[template]
     # Plain text must not be HTML-escaped: "Álgebra & Cálculo".
     plain = Context(values, autoescape=False)
-    words = own_words(contact, template) if words is None else words
+    words = words_of(contact, template) if words is None else words
     values["texts"] = plain["texts"] = filled_texts(registered.texts, words, values)
     own_subject = filled(words.get("subject", ""), values)
     paragraph = filled(words.get("paragraph", ""), values)

@@ -22,7 +22,7 @@ from apps.core.mail.own_words import (
     version_of,
 )
 from apps.core.mail.preview_views import keep_draft
-from apps.core.mail.registry import texts_of
+from apps.core.mail.registry import is_fixed, texts_of
 from apps.core.mail.samples import MailPreview, mail_preview, render_sample
 from apps.core.models import SiteSettings
 from apps.core.staff.admin_log import log_action
@@ -33,6 +33,8 @@ CHANGED = (
     "campo está lo que hay ahora. Si guardas otra vez, queda lo tuyo."
 )
 
+FIXED = "El texto de este correo es fijo: no se puede personalizar."
+
 
 def mail_words_urls(site: AdminSite) -> list[URLPattern]:
     @csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # its type has no arguments
@@ -42,6 +44,9 @@ def mail_words_urls(site: AdminSite) -> list[URLPattern]:
         preview = mail_preview(template)
         if preview is None:
             raise Http404("No hay ningún correo con ese nombre.")
+        if is_fixed(template):
+            messages.warning(request, FIXED)
+            return redirect("admin:core_mail_sample", template)
         answer: HttpResponse = _page(request, site, preview)
         return answer
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.core import mail as django_mail
 from django.db import transaction
 from django.urls import reverse
 
@@ -22,6 +23,7 @@ from apps.core.mail.own_words import (
 from apps.core.mail.registry import registered_mails, render_for_staff, texts_of
 from apps.core.mail.samples import STAFF, mail_preview, render_sample
 from apps.core.models import Mail, SiteSettings
+from apps.students.models import Student
 from tests.helpers.admin import confirm_password, forget_password, make_staff
 from tests.helpers.one_of_everything import make_one_of_everything
 
@@ -29,6 +31,12 @@ pytestmark = pytest.mark.django_db
 MAIL = "order_confirmation"
 # A mail that each clerk writes, and two that the law words.
 WITHOUT_TEXTS = {"lead_answer", "withdrawal_acknowledged", "withdrawal_declined"}
+# Security notices: they tell somebody what others did with an account, gift or money.
+FIXED = {
+    "email_changed", "gift_moved", "order_moved", "refund_owner", "staff_account_changed",
+    "staff_invitation", "staff_invited", "staff_password_guessed", "staff_password_link",
+}  # fmt: skip
+IBAN = "ES7921000813610123456789"
 TO_CUSTOMERS = [name for name in registered_mails() if mail_preview(name).to != STAFF]
 
 
@@ -163,13 +171,52 @@ def test_words_of_one_mail_leave_the_others_alone(client, carla):
     assert own_words(site, "quote") == {}
 
 
-@pytest.mark.parametrize("template", registered_mails())
-def test_every_mail_can_have_own_words(template):
+def spread(text):
+    return "{nombre}".join(text)
+
+
+@pytest.mark.parametrize("template", sorted({*registered_mails()} - FIXED))
+def test_every_other_mail_can_have_own_words(template):
     store(template, subject="{academia}: aviso", paragraph="Hasta {pronto}.")
     mail = sample_of(template)
     assert mail.subject == "Academia Faro: aviso"
     assert "\nHasta.\n" in mail.text
     assert ">Hasta.</p>" in mail.html
+
+
+@pytest.mark.parametrize("template", sorted(FIXED))
+def test_security_notice_has_no_own_words(client, carla, template):
+    before = sample_of(template)
+    # As a shop may have stored them before.
+    store(template, subject="Novedades de otoño", heading="x", greeting="x", paragraph="x")
+    stored = SiteSettings.objects.get().mail_words
+
+    assert sample_of(template) == before
+    shown = client.get(reverse("admin:core_mail_sample", args=[template])).text
+    assert "su texto es fijo" in shown
+    assert address(template) not in shown
+    assert "Texto personalizado" not in client.get(reverse("admin:core_mail_samples")).text
+    for answer in (
+        client.get(address(template), follow=True),
+        client.post(address(template), {"subject": "Otro"}, follow=True),
+        client.post(address(template), {"original": "x"}, follow=True),
+    ):
+        assert "El texto de este correo es fijo" in answer.text
+    assert SiteSettings.objects.get().mail_words == stored
+
+
+def test_security_notice_is_sent_without_own_words(work):
+    student = Student.objects.create(email="ana@example.com")
+    store("email_changed", subject="Novedades de otoño", paragraph="Gracias.")
+    with transaction.atomic():
+        ids = {"student_id": student.pk, "is_old": True}
+        mail = queue_mail(key="x", template="email_changed", to=student.email, context=ids)
+    work()
+
+    mail.refresh_from_db()
+    assert (mail.status, mail.sent_words) == ("sent", {})
+    assert "Gracias." not in django_mail.outbox[0].body
+    assert "Novedades" not in django_mail.outbox[0].subject
 
 
 @pytest.mark.parametrize("template", TO_CUSTOMERS)
@@ -232,6 +279,17 @@ def test_placeholders_are_written_as_the_mails_write_them():
         ("Paga en faro-pagos\u200b.example", "Solo se enlazan"),
         ("Tarjeta 4242 4242 4242 4242", "No escribas números"),
         ("x" * 1001, "1000 caracteres"),
+        # A placeholder that is empty, or short, no longer parts what surrounds it.
+        (f"Paga a {spread(IBAN)}", "No escribas números"),
+        (f"Bizum {spread('612345678')}", "No escribas números"),
+        ("Bizum 612 {nombre}345, {nombre}678", "No escribas números"),
+        ("Bizum 6123456{total}", "No escribas números"),
+        ("Bizum 612345{nombre}{total}{nombre}6", "No escribas números"),
+        ("https:{nombre}//pago-academia.{nombre}com/x", "Solo se enlazan"),
+        ("Paga en pago, {nombre}.com", "Solo se enlazan"),
+        ("Paga en {nombre}.com", "Solo se enlazan"),
+        ("Paga en pago.{nombre}", "cuando un hueco está vacío o es corto"),
+        ("Escribe a pago{nombre}@{nombre}correo", "Solo se enlazan"),
     ],
 )
 def test_other_placeholders_and_links_to_other_sites_are_refused(client, carla, text, reason):
@@ -248,10 +306,17 @@ def test_other_placeholders_and_links_to_other_sites_are_refused(client, carla, 
         "El 24/12/2026, 9:00-14:00. El 31/12, 9:00-14:00.",
         "Cuestan 149,90 €, 199,00 € y 249,00 €.",
         "Curso 2026-2027, 3.ª edición.",
+        "Hola, {nombre}. Gracias por tu {pedido} del {fecha}: {total}, {academia}.",
+        "El {fecha} pagaste {total}. Con {academia}, 12 meses desde 9,90 €.",
     ],
 )
 def test_hours_dates_and_prices_are_no_number_of_an_account(client, carla, text):
     assert save(client, paragraph=text).status_code == 302
+
+
+def test_address_of_this_site_does_not_go_on_with_a_placeholder(client, carla, settings):
+    for text in (f"{settings.SITE_URL}{{nombre}}.{{nombre}}com", f"{settings.SITE_URL}{{nombre}}"):
+        assert "Solo se enlazan" in save(client, paragraph=text).text
 
 
 def test_link_to_a_page_of_this_site_is_accepted(client, carla, settings):

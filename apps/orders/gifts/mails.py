@@ -34,6 +34,7 @@ def register() -> None:
         "Ha cambiado el correo de un regalo",
         gift_moved_context,
         origin=Origin.STAFF,
+        is_fixed=True,
         texts={
             "heading": "Ha cambiado el correo de un regalo",
             "greeting": "Hola:",

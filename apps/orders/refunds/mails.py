@@ -36,6 +36,7 @@ def register() -> None:
         "Devueltos {{ amount|euros }} del {{ order_name }}",
         refund_owner_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
 
 
