@@ -6,6 +6,7 @@ together share one entry of the menu and are tabs of each other.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 from django.urls import reverse
@@ -141,7 +142,7 @@ class Navigation:
 def navigation(user: Permitted, path: str) -> Navigation:
     """The pages that the user may open, as menu and tabs. `path` is the page's address."""
     permitted = [
-        (entry, reverse(entry.url_name))
+        (entry, _address(entry.url_name))
         for entry in ENTRIES
         if not entry.permission or user.has_perm(entry.permission)
     ]
@@ -161,11 +162,17 @@ def navigation(user: Permitted, path: str) -> Navigation:
     return Navigation(sections, tabs)
 
 
+@cache
+def _address(url_name: str) -> str:
+    """The address of an entry. It is the same on each page, which would form seventy of them."""
+    return reverse(url_name)
+
+
 def _current(path: str, urls: Iterable[str]) -> str:
     """The entry that the page belongs to: the longest address that the page's address begins with.
 
     The start page's address begins every other one, so only an equal path counts for it.
     """
-    start = reverse("admin:index")
+    start = _address("admin:index")
     under = (url for url in urls if path == url or (url != start and path.startswith(url)))
     return max(under, key=len, default="")

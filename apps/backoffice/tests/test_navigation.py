@@ -126,3 +126,9 @@ def test_pages_do_not_look_up_the_lists_of_all_apps_beside_their_navigation(
     for name in ("index", "orders_order_changelist", "orders_order_nuevo"):
         assert client.get(reverse(f"admin:{name}")).status_code == 200
     assert looked_up == []
+
+
+def test_navigation_forms_the_addresses_of_its_entries_once(carla, monkeypatch):
+    first = navigation(carla, "/admin/").sections
+    monkeypatch.setattr("apps.backoffice.navigation.reverse", lambda name: 1 / 0)
+    assert navigation(carla, "/admin/").sections == first
