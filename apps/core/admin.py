@@ -19,6 +19,7 @@ from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
+from apps.core.dates import today
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders, current_numbers, upgraded
 from apps.core.legal.staff_html import LONGEST, check_html
@@ -51,7 +52,7 @@ from apps.core.staff.admin_base import (
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import MailTemplateFilter, choice_filter, range_filter
 from apps.core.staff.admin_log import log_reading
-from apps.core.staff.fresh_password import AsksPasswordForFields
+from apps.core.staff.fresh_password import AsksPasswordForFields, fresh_password_required
 from apps.core.staff.legal_text_form import LegalTextForm, based_on, newest_text
 from apps.core.staff.mail_words_page import mail_words_urls
 from apps.core.staff.staff_admin import DeletedRowAdmin, StaffActionAdmin
@@ -90,7 +91,10 @@ class SiteSettingsAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin)
 
 @admin.register(LegalText)
 class LegalTextAdmin(AcademyModelAdmin):
-    """Staff add versions and never change one, because consents refer to them."""
+    """Staff add versions and never change one, because consents refer to them.
+
+    The newest version is in force. Its date is the day on which it was saved.
+    """
 
     form = LegalTextForm
 
@@ -98,8 +102,8 @@ class LegalTextAdmin(AcademyModelAdmin):
     list_filter = ("kind",)
     search_fields = ("title", "body")
     fields = ("kind", "version", "title", "published_on", "body")
-    # Set on save to the next number for this kind of text.
-    readonly_fields = ("version",)
+    # Set on save: the next number for this kind of text, and the day.
+    readonly_fields = ("version", "published_on", "in_force")
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -113,6 +117,10 @@ class LegalTextAdmin(AcademyModelAdmin):
             path("vista-previa/", preview, name="core_legaltext_preview"),
             *super().get_urls(),
         ]
+
+    @method_decorator(fresh_password_required)
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().add_view(request, *args, **kwargs)
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         """Show the text of the form as it would be published. Nothing is stored."""
@@ -146,7 +154,14 @@ class LegalTextAdmin(AcademyModelAdmin):
         return {**start, "based_on": based_on(newest)}
 
     def get_fields(self, request: HttpRequest, obj: LegalText | None = None) -> Any:
-        return (*self.fields, "based_on") if obj is None else self.fields
+        return ("kind", "title", "in_force", "body", "based_on") if obj is None else self.fields
+
+    @admin.display(description="cuándo vale")
+    def in_force(self, text: LegalText) -> str:
+        return (
+            "Desde que lo guardas, y con la fecha de ese día. Para una fecha futura, guárdalo ese "
+            "día: lo publicado no se puede quitar."
+        )
 
     def save_model(
         self, request: HttpRequest, obj: LegalText, form: ModelForm[LegalText], change: bool
@@ -154,6 +169,7 @@ class LegalTextAdmin(AcademyModelAdmin):
         newest = newest_text(obj.kind)
         obj.version = newest.version + 1 if newest else 1
         obj.numbers = current_numbers()
+        obj.published_on = today()
         super().save_model(request, obj, form, change)
 
 

@@ -4,11 +4,12 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
+from apps.core.dates import today
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText, Mail
 from apps.orders.models import Order
 from apps.payments.models import ProviderEvent
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +23,7 @@ def test_new_version_of_a_legal_text_keeps_the_old_one(client):
 
     client.post(
         admin_url(LegalText, "add"),
-        {"kind": "terminos", "title": "Términos", "published_on": "01/12/2026", "body": "<p>2</p>"},
+        {"kind": "terminos", "title": "Términos", "body": "<p>2</p>"},
     )
 
     new = LegalText.objects.current("terminos")
@@ -32,10 +33,33 @@ def test_new_version_of_a_legal_text_keeps_the_old_one(client):
 
 
 @pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize("asked", ["01/01/2027", "10/07/2025", ""])
+def test_legal_text_is_in_force_from_the_day_it_is_saved(client, asked):
+    """A date of next year would be on terms that every buyer accepts from today on."""
+    page = client.get(admin_url(LegalText, "add"), {"kind": "terminos"})
+    assert "Desde que lo guardas" in page.text
+    form = page.context["adminform"].form.initial
+    sent = {**form, "published_on": asked, "body": "<p>Lo nuevo</p>"}
+    assert client.post(admin_url(LegalText, "add"), sent).status_code == 302
+    new = LegalText.objects.current("terminos")
+    assert (new.body, new.published_on) == ("<p>Lo nuevo</p>", today())
+
+
+@pytest.mark.usefixtures("carla")
+def test_new_version_of_a_legal_text_asks_for_the_password(client):
+    old = LegalText.objects.current("terminos")
+    form = {"kind": "terminos", "title": "Términos", "body": "<p>2</p>"}
+    forget_password(client)
+    answer = client.post(admin_url(LegalText, "add"), form)
+    assert answer["Location"].startswith(reverse("admin:confirm_password"))
+    assert LegalText.objects.current("terminos") == old
+
+
+@pytest.mark.usefixtures("carla")
 def test_version_is_published_once_and_not_over_one_that_its_author_has_not_seen(client):
     url, old = admin_url(LegalText, "add"), LegalText.objects.current("terminos")
     form = client.get(url, {"kind": "terminos"}).context["adminform"].form
-    mine = {**form.initial, "published_on": "01/12/2026", "body": "<p>Lo mío</p>"}
+    mine = {**form.initial, "body": "<p>Lo mío</p>"}
     theirs = {**mine, "body": "<p>Lo suyo</p>"}
     assert client.post(url, theirs).status_code == 302
     assert "igual que la versión" in client.post(url, theirs).text  # a second click
