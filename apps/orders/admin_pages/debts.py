@@ -20,6 +20,7 @@ from apps.core.staff.admin_filters import assignee_filter, choice_filter
 from apps.orders.admin_pages.order_head import buyer_of
 from apps.orders.admin_pages.order_search import search_orders
 from apps.orders.by_staff.debts import note_call, owed, send_payment_link
+from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Debt, Instalment, Order, OrderEvent
 from apps.orders.models.statuses import PLAN_RUNNING, EventKind, OrderStatus
 
@@ -103,6 +104,11 @@ class DebtAdmin(AcademyModelAdmin):
                 field.coerce = lambda pk: offered.get(str(pk))
 
         return super().get_changelist_form(request, form=CareForm, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Debt, form: Any, change: bool) -> None:
+        """Save the column of the list alone: a payment may have changed the others meanwhile."""
+        locked_order(obj.pk)
+        obj.save(update_fields=["cared_by"])
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.contrib.admin import site
 from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -164,6 +165,17 @@ def test_debt_is_assigned_in_the_list_and_found_by_its_filter(client, order, car
     client.post(LIST, {**forms, "form-0-cared_by": ""})
     order.refresh_from_db()
     assert order.cared_by is None
+
+
+def test_list_saves_the_carer_alone(order, carla):
+    """A payment that arrives while the list is saved would be written over."""
+    as_read = Debt.objects.get(pk=order.pk)
+    Order.objects.filter(pk=order.pk).update(flag="Nuevo", status="paid")
+    as_read.cared_by = carla
+    with transaction.atomic():
+        site._registry[Debt].save_model(None, as_read, None, change=True)
+    order.refresh_from_db()
+    assert (order.cared_by, order.flag, order.status) == (carla, "Nuevo", "paid")
 
 
 def test_only_staff_who_may_open_orders_are_offered_and_the_present_carer_stays(
