@@ -21,7 +21,12 @@ from django_otp.plugins.otp_static import admin as backup_codes_admin
 from django_otp.plugins.otp_totp import admin as authenticator_admin
 from django_tasks_db import admin as tasks_admin
 
-from apps.backoffice.accounts.account_changes import Change, mail_change, mail_invited
+from apps.backoffice.accounts.account_changes import (
+    Change,
+    mail_change,
+    mail_group_gains,
+    mail_invited,
+)
 from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, mail_link
 from apps.backoffice.accounts.permission_names import PermissionsField
 from apps.backoffice.accounts.staff_powers import (
@@ -269,7 +274,9 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         super().save_related(request, form, formsets, change)
         # Once the owner has a password, their name is their own business, and their powers are not.
         told = _TOLD_POWERS | (_TOLD if not form.instance.has_usable_password() else {"groups"})
-        if form.instance.pk != _editor(request).pk and told & {*form.changed_data}:
+        changed = {*form.changed_data}
+        is_reactivated = form.instance.is_active and "is_active" in changed
+        if form.instance.pk != _editor(request).pk and (told & changed or is_reactivated):
             mail_invited(form.instance, by=_editor(request), is_changed=True)
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
@@ -309,6 +316,13 @@ class StaffGroupAdmin(_PowersAdmin, _GroupAdmin):  # type: ignore[misc]  # its s
         form = super().get_form(request, obj, change=change, **kwargs)
         form.editor = _editor(request)
         return form
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        powers = form.instance.permissions
+        before = set(powers.values_list("pk", flat=True))
+        super().save_related(request, form, formsets, change)
+        if powers.exclude(pk__in=before).exists():
+            mail_group_gains(form.instance, by=_editor(request))
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)

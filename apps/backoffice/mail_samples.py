@@ -66,8 +66,8 @@ preview_mail(
 preview_mail(
     INVITED,
     title="invitación o cambio de una cuenta del equipo",
-    when="Cuando alguien invita a una persona, o cambia lo que puede hacer, a las demás personas "
-    "que pueden invitar",
+    when="Cuando alguien invita a una persona, cambia lo que puede hacer, reactiva su cuenta o da "
+    "más permisos a su grupo, a las demás personas que pueden invitar",
     to=STAFF,
     samples=lambda: {
         name: {
@@ -76,10 +76,16 @@ preview_mail(
             "invited": "Eva Soto",
             "email": "eva@example.com",
             "is_changed": is_changed,
+            "can_enter": True,
             "groups": "Atención",
+            "group": group,
             "admin_url": absolute_url(reverse("admin:auth_user_change", args=[1])),
         }
-        for name, is_changed in (("Invitación", False), ("Cambio", True))
+        for name, is_changed, group in (
+            ("Invitación", False, ""),
+            ("Cambio", True, ""),
+            ("Grupo", False, "Atención"),
+        )
     },
 )
 preview_mail(

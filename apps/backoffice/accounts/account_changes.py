@@ -2,16 +2,17 @@
 
 A new password or address is mailed to the account's owner. An invitation is mailed to the others
 who may invite, and so is a later change of what it has told them: name, address and powers of
-somebody else's account. Otherwise one person could control two accounts and approve their own
-discount.
+somebody else's account, its reactivation, and more permissions of a group. Otherwise one person
+could control two accounts and approve their own discount.
 """
 
 from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from apps.core.mail.outbox import queue_mail
@@ -20,7 +21,6 @@ from apps.core.mail.registry import absolute_url, register_mail
 
 CHANGED = "staff_account_changed"
 INVITED = "staff_invited"
-_PEOPLE = ("user", "invited", "by")
 
 
 class Change(StrEnum):
@@ -38,8 +38,9 @@ def register_change_mails() -> None:
     )
     register_mail(
         INVITED,
-        "{{ by }} ha {% if is_changed %}cambiado la cuenta de{% else %}invitado a{% endif %} "
-        "una persona {% if is_changed %}del{% else %}al{% endif %} equipo",
+        "{{ by }} ha {% if group %}dado más permisos a un grupo del equipo{% else %}"
+        "{% if is_changed %}cambiado la cuenta de{% else %}invitado a{% endif %} "
+        "una persona {% if is_changed %}del{% else %}al{% endif %} equipo{% endif %}",
         invited_context,
         origin=Origin.STAFF,
         is_fixed=True,
@@ -78,9 +79,7 @@ def mail_invited(invited: User, *, by: User, is_changed: bool = False) -> None:
     `is_changed` means that the account is there already, and that `by` has changed it.
     """
     occasion = f":{uuid4().hex}" if is_changed else ""
-    inviting = User.objects.with_perm("auth.add_user")
-    others = inviting.filter(is_staff=True).exclude(pk__in=(invited.pk, by.pk)).exclude(email="")
-    for reader in others.order_by("pk"):
+    for reader in _others_who_may_invite(by, invited):
         queue_mail(
             key=f"{INVITED}:{invited.pk}:{reader.pk}{occasion}",
             template=INVITED,
@@ -94,16 +93,51 @@ def mail_invited(invited: User, *, by: User, is_changed: bool = False) -> None:
         )
 
 
+def mail_group_gains(group: Group, *, by: User) -> None:
+    """Tell each other person who may invite that the members of a group can do more than before.
+
+    A group without other members gives nobody anything. Call it inside a transaction.
+    """
+    if not group.user_set.filter(is_active=True).exclude(pk=by.pk).exists():
+        return
+    occasion = uuid4().hex
+    for reader in _others_who_may_invite(by):
+        queue_mail(
+            key=f"{INVITED}:group {group.pk}:{reader.pk}:{occasion}",
+            template=INVITED,
+            to=reader.email,
+            # The group may be deleted before the mail is sent.
+            context={
+                "user_id": reader.pk, "by_id": by.pk, "group_id": group.pk, "group": group.name,
+            },
+        )  # fmt: skip
+
+
+def _others_who_may_invite(*known: User) -> QuerySet[User]:
+    others = User.objects.with_perm("auth.add_user").filter(is_staff=True)
+    return others.exclude(pk__in=[user.pk for user in known]).exclude(email="").order_by("pk")
+
+
 def invited_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Return the variables of the mail `staff_invited`."""
-    reader, invited, by = (User.objects.get(pk=ids[f"{name}_id"]) for name in _PEOPLE)
-    return {
+    reader, by = (User.objects.get(pk=ids[f"{name}_id"]) for name in ("user", "by"))
+    # A mail that was queued by an older version has neither `is_changed` nor `group`.
+    about = {
         "first_name": reader.first_name,
         "by": by.get_full_name() or by.get_username(),
+        "is_changed": ids.get("is_changed", False),
+        "group": ids.get("group", ""),
+    }
+    if about["group"]:
+        url = absolute_url(reverse("admin:auth_group_change", args=[ids["group_id"]]))
+        nobody = {"invited": "", "email": "", "can_enter": False, "groups": ""}
+        return {**about, **nobody, "admin_url": url}
+    invited = User.objects.get(pk=ids["invited_id"])
+    return {
+        **about,
         "invited": invited.get_full_name() or invited.get_username(),
         "email": invited.email,
-        # A mail that was queued by an older version has no such value.
-        "is_changed": ids.get("is_changed", False),
+        "can_enter": invited.is_active,
         "groups": ", ".join(group.name for group in invited.groups.all()),
         "admin_url": absolute_url(reverse("admin:auth_user_change", args=[invited.pk])),
     }

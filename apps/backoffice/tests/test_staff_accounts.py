@@ -183,6 +183,53 @@ def test_change_of_an_invitation_or_of_powers_is_mailed_to_the_others_who_may_in
     assert Mail.objects.filter(template="staff_invited", to=boss.email).count() == 2
 
 
+def test_reactivated_account_is_mailed_to_the_others_who_may_invite(client, eva):
+    """Its mailbox may be a successor's by now, or of whoever reactivates it."""
+    boss = User.objects.create_superuser("olga", "olga@example.com")
+    bruno = account("bruno", email="bruno@example.com", is_active=False)
+    assert send(client, bruno, is_active="on").status_code == 302
+    mail = Mail.objects.get()
+    assert (mail.template, mail.to) == ("staff_invited", boss.email)
+    shown = render_mail(mail.template, mail.context, reveal=True, to=mail.to)
+    for body in (shown.text, shown.html):
+        assert "eva ha cambiado la cuenta de" in body
+        assert "Puede entrar." in body
+
+    assert send(client, bruno, is_active="").status_code == 302
+    assert Mail.objects.count() == 1
+
+
+def test_more_permissions_of_a_group_are_mailed_to_the_others_who_may_invite(client, eva):
+    """A harmless second account, of which they were told, would otherwise become an approver."""
+    boss = User.objects.create_superuser("olga", "olga@example.com")
+    group = Group.objects.create(name="Ventas")
+    eva.groups.add(group)
+    view, change = (
+        Permission.objects.get(codename=name).pk for name in ("view_order", "change_user")
+    )
+    url = reverse("admin:auth_group_change", args=[group.pk])
+
+    def save(**values):
+        assert (
+            client.post(url, {"name": group.name, "seen_values": "{}", **values}).status_code == 302
+        )
+
+    save(permissions=[view])
+    assert not Mail.objects.exists()  # Only she is in it.
+    account("bruno").groups.add(group)
+    save(permissions=[view, change])
+    mail = Mail.objects.get()
+    assert (mail.template, mail.to) == ("staff_invited", boss.email)
+    shown = render_mail(mail.template, mail.context, reveal=True, to=mail.to)
+    assert shown.subject == "eva ha dado más permisos a un grupo del equipo"
+    for body in (shown.text, shown.html):
+        assert url in body
+        assert "Ventas" in body
+    save(permissions=[view])
+    save(permissions=[view], name="Ventas 2")
+    assert Mail.objects.count() == 1
+
+
 def test_name_of_an_account_in_use_stays_and_a_new_one_looks_like_no_other(client, eva):
     """The records say it: with a colleague's name for an hour one would act as the colleague."""
     carlos = account("carlos")
