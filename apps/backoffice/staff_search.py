@@ -233,11 +233,12 @@ def _invoices(query: Query) -> Iterable[Invoice]:
 
 
 def _codes(query: Query) -> Iterable[PromoCode]:
+    """Codes by their beginning; those of a batch by the whole code, as their list masks them."""
     if query.provider_id or query.email or not query.text:
         return ()
-    return PromoCode.objects.filter(code__startswith=query.text.upper()).order_by("code")[
-        : SHOWN + 1
-    ]
+    begin = Q(code__startswith=query.text.upper(), batch=None)
+    whole = Q(code=query.text.upper())
+    return PromoCode.objects.filter(begin | whole).order_by("code")[: SHOWN + 1]
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ import re
 from decimal import Decimal
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
+from apps.core.models import StaffAction
 from apps.orders.models import Order, PromoUse
 from apps.pricing.models import PromoBatch, PromoCode
 from apps.students.models import Student
-from tests.helpers.admin import admin_url, forget_password
+from tests.helpers.admin import admin_url, forget_password, make_staff
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +53,36 @@ def test_fifty_codes_are_unique_unambiguous_restricted_and_downloaded(client):
     assert rows[1][2:] == ["12,50\N{NO-BREAK SPACE}€", "31/12/2026", "0", "1"]
     forget_password(client)
     assert client.get(url)["Location"].startswith(reverse("admin:confirm_password"))
-    assert LogEntry.objects.filter(change_message__startswith="Códigos descargados").exists()
+    assert StaffAction.objects.get(text__startswith="Códigos descargados").kind == "exported"
+
+
+@pytest.mark.parametrize("group", ["Atención", "Contabilidad", "Contenido"])
+def test_codes_of_a_batch_are_masked_for_whoever_may_not_download_them(client, group):
+    """Each is money to whoever reads it before its owner."""
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    for code in ("FERIA-ABCDEF", "FERIA-AZZZZZ"):
+        PromoCode.objects.create(code=code, kind="PORCENTAJE", value=100, batch=batch)
+    PromoCode.objects.create(code="FERIANTE", kind="FIJO", value=1)
+    make_staff("lucia", group=group, client=client)
+    masked = group != "Contenido"
+    codes = admin_url(PromoCode, "changelist")
+
+    page = client.get(codes, {"batch__id__exact": batch.pk}).text
+    assert page.count("FERIA-••••••") == (2 if masked else 0)
+    assert ("FERIA-ABCDEF" in page) != masked
+    for part in ("FERIA-A", "abcdef", "FERIA-ABCDE"):
+        found = client.get(codes, {"q": part}).context["cl"].result_count
+        assert (found == 0) == masked
+    for text, count in (("feriante", 1), ("feria-abcdef", 1)):
+        assert client.get(codes, {"q": text}).context["cl"].result_count == count
+
+    assert "FERIANTE" in client.get("/admin/buscar", {"q": "feria"}, follow=True).text
+    assert "FERIA-A" not in client.get("/admin/buscar", {"q": "feria-a"}, follow=True).text
+    opened = client.get("/admin/buscar", {"q": "feria-abcdef"}, follow=True)
+    row = PromoCode.objects.get(code="FERIA-ABCDEF")
+    assert opened.request["PATH_INFO"] == admin_url(PromoCode, "change", row.pk)
+    readings = StaffAction.objects.filter(about="pricing.promocode", kind="read")
+    assert readings.filter(object_id=str(row.pk), actor_name="lucia").exists()
 
 
 @pytest.mark.usefixtures("carla")

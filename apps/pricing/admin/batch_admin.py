@@ -25,7 +25,13 @@ from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import AsksPasswordToChange, fresh_password_required
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.core.staff.spreadsheets import as_csv, csv_answer
-from apps.pricing.admin.code_admin import cart_link, offered_cents, offered_percent, worth
+from apps.pricing.admin.code_admin import (
+    cart_link,
+    may_read_batches,
+    offered_cents,
+    offered_percent,
+    worth,
+)
 from apps.pricing.code_batches import (
     MOST_CODES,
     check_pattern,
@@ -262,7 +268,7 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
         self.message_user(request, f"Códigos desactivados: {codes.update(active=False)}.")
 
     def download(self, request: HttpRequest, pk: int) -> HttpResponse:
-        if not request.user.has_perm("pricing.export_promobatch"):
+        if not may_read_batches(request):
             raise PermissionDenied
         answer: HttpResponse = _download(request, pk)
         return answer
@@ -283,5 +289,5 @@ def _download(request: HttpRequest, pk: int) -> HttpResponse:
         )
         for code in batch.codes.order_by("code")
     ]
-    log_rows(request, PromoBatch, [batch.pk], "Códigos descargados")
+    log_rows(request, PromoBatch, [batch.pk], "Códigos descargados", kind="exported")
     return csv_answer(f"codigos-{batch.pk}", as_csv(headings, rows))

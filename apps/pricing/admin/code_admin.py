@@ -122,6 +122,11 @@ def _may_see_owner(request: HttpRequest) -> bool:
     return request.user.has_perm("students.view_student")
 
 
+def may_read_batches(request: HttpRequest) -> bool:
+    """Whether the user may read all codes of a batch: each is money to whoever has it."""
+    return request.user.has_perm("pricing.export_promobatch")
+
+
 @admin.register(PromoCode)
 class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     # A code may have an owner.
@@ -139,6 +144,7 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
         "is_restricted",
         "note",
     )
+    list_select_related = ("batch",)
     list_filter = (StateFilter, "kind", "is_referral_code", "created_at")
     link_lookups = (OWNER_LOOKUP, "batch__id__exact")
     search_fields = ("code", "note", OWNER_SEARCH)
@@ -180,6 +186,28 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
     def get_search_fields(self, request: HttpRequest) -> Any:
         fields = super().get_search_fields(request)
         return [one for one in fields if one != OWNER_SEARCH or _may_see_owner(request)]
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        columns = super().get_list_display(request)
+        if may_read_batches(request):
+            return columns
+        return ["masked_code" if column == "code" else column for column in columns]
+
+    @admin.display(description="código")
+    def masked_code(self, promo: PromoCode) -> str:
+        """The code; of a batch its pattern alone. The page of one, which is logged, shows it."""
+        return promo.batch.pattern.replace("#", "•") if promo.batch else promo.code
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find the masked codes by a whole code only: parts would tell one letter after another."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        if search_term.strip() and not may_read_batches(request):
+            shown = Q(batch=None, pk__in=found.order_by().values("pk"))
+            whole = PromoCode.objects.with_code(search_term)
+            return queryset.filter(shown | Q(pk__in=whole.values("pk"))), False
+        return found, may_repeat
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         is_owner = lookup == OWNER_LOOKUP and not _may_see_owner(request)
