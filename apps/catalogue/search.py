@@ -9,6 +9,7 @@ names of degrees and universities are compared in memory.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -24,6 +25,7 @@ from apps.core.render_memory import remembered
 
 # The most mistakes that a word of at least so many letters may have.
 _MISTAKES = ((8, 2), (4, 1))
+MOST_CORRECTED = 3
 MOST_DEGREES, MOST_ANNOUNCED = 12, 3
 SUGGESTED_UNIVERSITIES, SUGGESTED_DEGREES, SUGGESTED_SUBJECTS = 2, 3, 6
 
@@ -66,7 +68,9 @@ def search_catalogue(
 
     Words that are found nowhere, but name something else than the catalogue, are not corrected.
     """
-    asked = understand(text, is_name=lambda word: _is_known(word, _known_words()))
+    # A search may ask for them with each of its words.
+    known = cache(_known_words)
+    asked = understand(text, is_name=cache(lambda word: _is_known(word, known())))
     words = asked.words
     if not words and not asked.parts:
         return Found(Subject.objects.none(), [], [])
@@ -87,7 +91,7 @@ def search_catalogue(
         return found
     if names_another(" ".join(words)):
         return found
-    corrected = _corrected(words)
+    corrected = _corrected(words, known())
     if corrected == words:
         return found
     return replace(found_with(corrected), corrected=" ".join(corrected))
@@ -210,10 +214,15 @@ def _known_words() -> list[str]:
     return sorted({word for names in (*subjects.distinct(), *places) for word in names.split()})
 
 
-def _corrected(words: list[str]) -> list[str]:
-    """Replace each word that no name has by the nearest word of the catalogue, if one is near."""
-    known = _known_words()
-    return [word if _is_known(word, known) else _nearest(word, known) for word in words]
+def _corrected(words: list[str], known: list[str]) -> list[str]:
+    """Replace each word that no name has by the nearest word of the catalogue, if one is near.
+
+    More than MOST_CORRECTED such words stay as they are.
+    """
+    unknown = [word for word in words if not _is_known(word, known)]
+    if len(unknown) > MOST_CORRECTED:
+        return words
+    return [_nearest(word, known) if word in unknown else word for word in words]
 
 
 def _is_known(word: str, known: list[str]) -> bool:
@@ -225,10 +234,12 @@ def _nearest(word: str, known: list[str]) -> str:
     most = next((mistakes for letters, mistakes in _MISTAKES if len(word) >= letters), 0)
     if not most:
         return word
-    # The beginnings, because the visitor may still be typing. Sorted: ties are always broken alike.
-    beginnings = {name[: len(word) + extra] for name in known for extra in range(-most, most + 1)}
-    for choices in (known, sorted(beginnings)):
-        best = process.extractOne(word, choices, scorer=OSA.distance, score_cutoff=most)
-        if best:
-            return str(best[0])
+    # The beginnings, because the visitor may still be typing.
+    lengths = range(len(word) - most, len(word) + most + 1)
+    beginnings = {name[:length] for name in known for length in lengths if len(name) > length}
+    for choices in (known, beginnings):
+        near = process.extract(word, choices, scorer=OSA.distance, score_cutoff=most, limit=None)
+        if near:
+            # Of several the first by name.
+            return str(min((mistakes, name) for name, mistakes, _ in near)[1])
     return word

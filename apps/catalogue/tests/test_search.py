@@ -3,7 +3,10 @@
 from datetime import date
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from apps.catalogue import search
 from apps.catalogue.models import Subject, University
 from apps.catalogue.search import search_catalogue, suggest
 from apps.catalogue.search_words import understand
@@ -226,3 +229,31 @@ def test_codes_are_looked_up_by_one_statement(numbered, django_assert_num_querie
 def test_word_of_a_name_is_no_exam(numbered):
     make_subject("Examen neurológico", degree=numbered.degree)
     assert names("examen") == {"Examen neurológico"}
+
+
+@pytest.mark.usefixtures("numbered")
+def test_words_of_the_catalogue_are_read_once_however_often_a_search_asks_for_them():
+    with CaptureQueriesContext(connection) as one:
+        search_catalogue("a1 examen")
+    with CaptureQueriesContext(connection) as many:
+        search_catalogue("a1 " + "examen anual " * 7)
+    assert len(many) == len(one)
+    with CaptureQueriesContext(connection) as corrected:
+        search_catalogue("examen estadisica")
+    read = [query["sql"] for query in corrected if "DISTINCT" in query["sql"]]
+    assert len(read) == 1
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_three_mistyped_words_are_corrected_and_of_more_none(monkeypatch):
+    compared = []
+    nearest = search._nearest
+    monkeypatch.setattr(
+        search, "_nearest", lambda word, known: compared.append(word) or nearest(word, known)
+    )
+    three = search_catalogue("derexho penql espanyol udp")
+    assert three.corrected == "derecho penal espanol udp"
+    assert len(compared) == 3
+
+    assert search_catalogue("derexho penql espanyol udq").corrected == ""
+    assert len(compared) == 3
