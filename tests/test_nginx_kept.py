@@ -1,9 +1,10 @@
 """nginx shows the public site while the shop is away, and keeps nothing of anybody."""
 
+import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -306,28 +307,51 @@ def test_shop_that_is_back_is_asked_again(site, port):
         wait_until(lambda: get(site).text == "second")
 
 
+@contextmanager
+def with_few_requests(folder: Path, port: int, zone: str) -> Iterator[Callable[[str, str], int]]:
+    """Run nginx, whose zone allows five requests of a visitor. Yields what asks it for a status."""
+    front = free_port()
+    command = proxy_command(folder / "nginx", front, port)
+    assert command is not None
+    configuration = folder / "nginx" / "nginx.conf"
+    for path, allowed, few in (
+        (SAMPLE, rf"(zone={zone} burst=)\d+", r"\g<1>4"),
+        (SAMPLE.with_name("academia-http.conf"), rf"(zone={zone}:10m rate=)\d+r/s", r"\g<1>1r/m"),
+    ):
+        text, found = re.subn(allowed, few, path.read_text())
+        assert found == 1
+        fewer = folder / path.name
+        fewer.write_text(text)
+        configuration.write_text(configuration.read_text().replace(str(path), str(fewer)))
+    with running(command, folder, front) as site:
+        yield lambda path, visitor: get(site, path, **{"X-Forwarded-For": visitor}).status_code
+
+
 def test_visitor_who_asks_without_end_is_told_to_wait_and_others_are_not(tmp_path, port):
     """Files, events and probes are not counted: a page needs many, and Stripe sends its own."""
-    front = free_port()
-    command = proxy_command(tmp_path / "nginx", front, port)
-    assert command is not None
-    for path, allowed in ((SAMPLE, "burst=400"), (SAMPLE.with_name("academia-http.conf"), "40r/s")):
-        fewer, few = tmp_path / path.name, "burst=4" if "burst" in allowed else "1r/m"
-        assert allowed in path.read_text()
-        fewer.write_text(
-            path.read_text().replace(f"{allowed};", f"{few};").replace(f"{allowed} ", f"{few} ")
-        )
-        configuration = tmp_path / "nginx" / "nginx.conf"
-        configuration.write_text(configuration.read_text().replace(str(path), str(fewer)))
-
-    with running_shop(port), running(command, tmp_path, front) as site:
-
-        def status(path: str, visitor: str) -> int:
-            return get(site, path, **{"X-Forwarded-For": visitor}).status_code
-
+    with running_shop(port), with_few_requests(tmp_path, port, "academia_asking") as status:
         pages = [status(path, "192.0.2.1") for path in ("/precios", "/api/catalogue") * 4]
         uncounted = ("/static/site.css", "/healthz", "/api/stripe/webhook")
         others = {status(path, "192.0.2.1") for path in uncounted * 3}
         another = status("/precios", "192.0.2.2")
 
     assert (pages, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
+
+
+@pytest.mark.parametrize(
+    ("address", "same", "zone"),
+    [
+        ("192.0.2.1", "192.0.2.1", "academia_searching"),
+        ("2001:db8::{n:02x}:1", "2001:db8::1", "academia_searching"),
+        ("2001:db8:0:{n:02x}::1", "2001:db8:0:ff::1", "academia_searching_48"),
+    ],
+)
+def test_visitor_who_searches_without_end_is_told_to_wait(tmp_path, port, address, same, zone):
+    """Searches cost the shop most: no answer to typed text is kept."""
+    with running_shop(port), with_few_requests(tmp_path, port, zone) as status:
+        paths = ("/buscar?q=a", "/api/suggestions?q=a") * 4
+        searches = [status(path, address.format(n=n)) for n, path in enumerate(paths)]
+        others = {status(path, same) for path in ("/precios", "/api/catalogue", "/buscador")}
+        another = status("/buscar", "192.0.2.2")
+
+    assert (searches, others, another) == ([200] * 5 + [429] * 3, {200}, 200)

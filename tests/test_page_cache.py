@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 
 from apps.catalogue.models import Lesson, Subject, University
+from apps.catalogue.search import SEARCHES
 from apps.core import privacy
 from apps.core.models import PublicChange, SiteSettings
 from apps.core.page_cache import answers
@@ -246,19 +247,78 @@ def test_unknown_parameters_and_their_order_share_one_answer(settings, subject):
     assert queries(client, "/compra?por_pagina=18&buscar=" + "x" * 200) != []
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"origin": "https://foreign.test"},
-        {"accept": "image/png"},
-    ],
-)
-def test_requests_that_may_get_another_answer_are_rendered(settings, headers):
+def test_request_that_may_get_another_answer_is_rendered(settings):
     settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
     client = visitor()
     text(client, "/")
 
-    assert queries(client, "/", **headers) != []
+    assert queries(client, "/", origin="https://foreign.test") != []
+
+
+def test_head_gets_the_headers_of_the_kept_answer(settings, addresses):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    for path in addresses:
+        first = client.head(path)
+        with CaptureQueriesContext(connection) as captured:
+            got, head = client.get(path), client.head(path)
+        assert captured.captured_queries == [], path
+        for answer in (first, head):
+            assert (answer.status_code, answer.content) == (200, b"")
+            for name in set(got.headers) - {"X-Request-ID"}:
+                assert answer[name] == got[name], (path, name)
+        assert int(head["Content-Length"]) == len(got.content)
+        assert client.head(path, headers={"if-none-match": got["ETag"]}).status_code == 304
+
+
+@pytest.mark.parametrize("accepted", ["text/html", "application/json", "image/png", "x", "*/*;q=0"])
+def test_header_accept_changes_nothing_of_a_page(settings, addresses, accepted):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    for path in addresses:
+        client.get(path)
+        if not path.startswith("/api/"):
+            assert queries(client, path, accept=accepted) == [], path
+
+
+def test_api_answers_json_from_what_is_kept_and_refuses_the_rest(settings, subject):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    kept = text(client, "/api/universities")
+
+    for accepted in ("application/json", "text/html, application/json", "application/*"):
+        assert queries(client, "/api/universities", accept=accepted) == [], accepted
+    indented = text(client, "/api/universities", accept="application/json; indent=4")
+    assert len(indented) > len(kept)
+    refused = client.get("/api/universities", headers={"accept": "text/html"})
+    assert (refused.status_code, refused.json()["code"]) == (406, "not_acceptable")
+
+
+@pytest.mark.parametrize(
+    ("more", "headers"),
+    [
+        ("", {"origin": "https://foreign.test"}),
+        ("", {"cookie": 'a="\\101"'}),
+        ("orden=LONG&sort=LONG&version=LONG&format=LONG&search=LONG&universidad=LONG", {}),
+    ],
+)
+def test_what_is_rendered_for_one_visitor_shares_the_reads_of_kept_answers(
+    settings, addresses, monkeypatch, more, headers
+):
+    """No header and no parameter costs the shop more than a page that nobody has asked for."""
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    for path in addresses:
+        client.get(path)
+    monkeypatch.setattr(answers.Store, "get", lambda *arguments: None)
+    monkeypatch.setattr(answers.Store, "get_shared", lambda *arguments: None)
+    for path in addresses:
+        new = len(queries(client, path))
+        odd = f"{path}{'&' if '?' in path else '?'}{more.replace('LONG', 'x' * 101)}"
+        assert len(queries(client, odd, **headers)) <= new, path
+        with CaptureQueriesContext(connection) as captured:
+            client.head(odd, headers=headers)
+        assert len(captured.captured_queries) <= new, path
 
 
 @pytest.mark.parametrize("cookie", ["sessionid=x", "messages=x", "theme=dark"])
@@ -294,6 +354,42 @@ def test_messages_of_a_session_are_shown_on_a_page_that_is_not_kept():
     }
     assert showing == {"account/account.html", "admin/base.html"}
     assert not is_kept(resolve(reverse("mi-cuenta")).func)
+
+
+@pytest.mark.parametrize("path", ["/buscar", "/api/suggestions"])
+def test_searches_that_nobody_has_made_are_counted_for_their_visitor(settings, path):
+    """Kept ones are not: a classroom looks for the same subjects."""
+    settings.TRUSTED_PROXIES = 1
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    settings.RATE_LIMIT_SCALE = 3 / SEARCHES.times
+    client = visitor()
+
+    def status(query, address, **headers):
+        asking = {"x-forwarded-for": address, **headers}
+        return client.get(f"{path}?{query}", headers=asking).status_code
+
+    assert [status("q=micro", "192.0.2.1") for _ in range(6)] == [200] * 6
+    odd = {"origin": "https://testserver"}
+    statuses = [status("q=a1", "192.0.2.1"), status("q=micro", "192.0.2.1", **odd)]
+    assert statuses == [200, 200]
+    refused = client.get(f"{path}?q=a2", headers={"x-forwarded-for": "192.0.2.1"})
+    assert refused.status_code == 429
+    assert int(refused["Retry-After"]) > 0
+    assert "Content-Security-Policy" in refused
+    assert "public" not in refused.get("Cache-Control", "")
+    assert status("q=a3", "192.0.2.1", **odd) == 429
+    assert status("q=micro", "192.0.2.1") == 200
+    assert status("q=a2", "192.0.2.2") == 200
+    assert status("q=a2", "192.0.2.1") == 200
+    if path.startswith("/api/"):
+        assert refused.json()["code"] == "too_many_requests"
+
+
+def test_address_of_a_visitor_who_searches_is_not_on_the_page(settings):
+    settings.TRUSTED_PROXIES = 1
+    first = text(visitor(), "/buscar?q=micro", x_forwarded_for="192.0.2.1")
+
+    assert "192.0.2.1" not in first
 
 
 def test_nothing_of_the_first_visitor_is_kept(settings):

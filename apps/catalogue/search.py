@@ -22,7 +22,10 @@ from apps.catalogue.reads import shown_universities
 from apps.catalogue.search_words import Part, number_in_name, understand
 from apps.catalogue.text import search_form, searched_from_sorted
 from apps.core.render_memory import remembered
+from apps.core.web.throttle import Limit
 
+# Searches that are not kept. Whoever types asks at each letter, and a class has one address.
+SEARCHES = Limit("searches", times=2400, seconds=600)
 # The most mistakes that a word of at least so many letters may have.
 _MISTAKES = ((8, 2), (4, 1))
 MOST_CORRECTED = 3

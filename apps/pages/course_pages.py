@@ -16,7 +16,7 @@ from apps.catalogue import reads
 from apps.catalogue.addresses import ROOT, id_in
 from apps.catalogue.lesson_kinds import LessonKind
 from apps.catalogue.models import Degree, Lesson, Subject, SubjectQuerySet, University
-from apps.catalogue.search import search_catalogue
+from apps.catalogue.search import SEARCHES, search_catalogue
 from apps.catalogue.search_words import LONGEST_SEARCH
 from apps.catalogue.text import search_form
 from apps.core.page_cache.policy import public_page
@@ -334,7 +334,7 @@ def subjects_of(teachers: list[TeamMember]) -> SubjectQuerySet:
     return Subject.objects.findable().filter(pk__in=own.values("subject"), university__in=opened)
 
 
-@public_page("q", "orden", "pagina")
+@public_page("q", "orden", "pagina", limit=SEARCHES)
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
     """What a search finds in the whole catalogue. If nothing, the form to request a subject."""

@@ -47,10 +47,10 @@ class Answer:
         self._forms = {}
 
     def to(self, request: HttpRequest) -> HttpResponse:
-        """The response to this request: whole, or 304 if the visitor has it."""
+        """The response to this request: whole, without its body for HEAD, or 304 if it is known."""
         environ = request.META
         body, headers = self._form(environ.get("HTTP_ACCEPT_ENCODING", ""))
-        response = HttpResponse(body, headers=headers)
+        response = HttpResponse(b"" if request.method == "HEAD" else body, headers=headers)
         if any(name in environ for name in CONDITIONS):
             return self._to_condition(request, response)
         return response

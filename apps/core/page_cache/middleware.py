@@ -13,10 +13,11 @@ from django.utils.http import http_date
 
 from apps.core.dates import today
 from apps.core.page_cache.answers import LARGEST_BODY, Answer, Key, Store
-from apps.core.page_cache.policy import normalised_query, parameters_of
+from apps.core.page_cache.policy import has_limit, normalised_query, parameters_of
 from apps.core.page_cache.version import Version
 from apps.core.render_memory import Memory, remembering
 from apps.core.web import bad_requests
+from apps.core.web.throttle import client_address
 
 # An answer, and the reads that it was rendered from, are kept for this long each.
 LIFETIME_S = 60
@@ -37,16 +38,17 @@ class PageCacheMiddleware:
         self._get_response = get_response
         self._store = Store()
         self._version = Version()
-        self._memory: Memory = {}
-        self._memory_about: tuple[str, date] | None = None
-        self._memory_until = 0.0
+        # Of which version and day, until when, and the reads.
+        self._memory: tuple[tuple[str, date], float, Memory] | None = None
         # One request renders an answer; others that ask for it meanwhile wait.
         self._rendering = [Lock() for _ in range(64)]
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         environ = request.META
-        if request.method != "GET" or not self._is_plain(environ):
+        if request.method not in ("GET", "HEAD"):
             return self._get_response(request)
+        if not self._is_plain(environ):
+            return self._answer_anew(request)
         key = (
             request.scheme or "",
             environ["HTTP_HOST"],
@@ -56,7 +58,17 @@ class PageCacheMiddleware:
         answer = self._store.get(key)
         if answer is None or not self._is_true(answer, self._version.current()):
             answer = self._find(request, key)
-        return self._get_response(request) if answer is None else answer.to(request)
+        return self._answer_anew(request) if answer is None else answer.to(request)
+
+    def _answer_anew(self, request: HttpRequest) -> HttpResponse:
+        """Render for this visitor alone, from the same reads as the kept answers.
+
+        Otherwise one header or one long parameter would cost the shop a dozen queries.
+        """
+        if parameters_of(request.path_info) is None:
+            return self._get_response(request)
+        with remembering(self._shared_reads(self._version.current(), time())):
+            return self._get_response(request)
 
     def _is_plain(self, environ: dict[str, str]) -> bool:
         """Whether nothing in the headers can change the answer."""
@@ -65,8 +77,7 @@ class PageCacheMiddleware:
             return False
         if environ.get("HTTP_ORIGIN") or environ.get("CONTENT_LENGTH", "0") not in ("", "0"):
             return False
-        accepted = environ.get("HTTP_ACCEPT")
-        if accepted and "*/*" not in accepted:
+        if environ["PATH_INFO"].startswith("/api/") and not _accepts_json(environ):
             return False
         # No other cookie counts: what a signed-in student sees is on pages that are not kept.
         cookies = environ.get("HTTP_COOKIE", "")
@@ -120,10 +131,10 @@ class PageCacheMiddleware:
     def _shared_reads(self, version: str, now: float) -> Memory:
         """The memory of reads of this version and day. It is as old as an answer at most."""
         about = (version, today())
-        if self._memory_about != about or now >= self._memory_until:
-            self._memory_about, self._memory_until = about, now + LIFETIME_S
-            self._memory = {}
-        return self._memory
+        kept = self._memory
+        if kept is None or kept[0] != about or now >= kept[1]:
+            kept = self._memory = (about, now + LIFETIME_S, {})
+        return kept[2]
 
     def _without_visitor(self, request: HttpRequest, query: str) -> HttpRequest:
         environ = {name: request.META[name] for name in _ENVIRON if name in request.META}
@@ -133,11 +144,21 @@ class PageCacheMiddleware:
         environ |= {
             "REQUEST_METHOD": "GET",
             "QUERY_STRING": query,
-            "REMOTE_ADDR": "",
+            # To be counted. No answer has it: a refusal is not kept.
+            "REMOTE_ADDR": client_address(request) if has_limit(request.path_info) else "",
             "wsgi.input": io.BytesIO(),
         }
         clean: HttpRequest = type(request)(environ)  # type: ignore[call-arg]
         return clean
+
+
+def _accepts_json(environ: dict[str, str]) -> bool:
+    """Whether the visitor accepts the API's answer as it is kept. Pages ignore the header."""
+    accepted = environ.get("HTTP_ACCEPT")
+    if not accepted or "*/*" in accepted:
+        return True
+    kinds = {kind.strip() for kind in accepted.split(",")}
+    return bool(kinds & {"application/json", "application/*"})
 
 
 def _may_be_kept(response: HttpResponse) -> bool:

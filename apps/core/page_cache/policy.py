@@ -8,8 +8,12 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import Resolver404, resolve, reverse
 
+from apps.core.errors import TooManyRequests
+from apps.core.web.bad_requests import refusal
+from apps.core.web.throttle import Limit
+
 View = Callable[..., HttpResponse]
-_ATTRIBUTE = "public_parameters"
+_ATTRIBUTE, _LIMITED = "public_parameters", "has_limit"
 # Browsers ask for a page each time. A shared cache, such as a CDN, asks once a second and may send
 # the page for one more second while it asks.
 PAGE_CACHING = "public, max-age=0, s-maxage=1, stale-while-revalidate=1"
@@ -21,16 +25,22 @@ LONGEST_VALUE = 100
 
 
 def public_page(
-    *parameters: str, caching: str = PAGE_CACHING
+    *parameters: str, caching: str = PAGE_CACHING, limit: Limit | None = None
 ) -> Callable[[Callable[..., Any]], View]:
     """Decorator: keep the answers of this view. It must not depend on the visitor.
 
-    `parameters` are the names of the query parameters that the view reads.
+    `parameters` are the names of the query parameters that the view reads. With `limit`, the
+    answers that are rendered count for the visitor, and the kept ones do not.
     """
 
     def decorate(view: Callable[..., Any]) -> View:
         @wraps(view)
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            try:
+                if limit is not None:
+                    limit.count(request)
+            except TooManyRequests as error:
+                return refusal(request, error)
             response: HttpResponse = view(request, *args, **kwargs)
             if response.status_code == 200:
                 response.headers.setdefault("Cache-Control", caching)
@@ -40,17 +50,18 @@ def public_page(
             return response
 
         setattr(wrapped, _ATTRIBUTE, parameters)
+        setattr(wrapped, _LIMITED, limit is not None)
         return wrapped
 
     return decorate
 
 
-def public_answer(view: Callable[..., Any], *parameters: str) -> View:
+def public_answer(view: Callable[..., Any], *parameters: str, limit: Limit | None = None) -> View:
     """The same for a view of the API, where its URL is defined.
 
     `format` is a parameter of all of them: Django REST framework refuses other formats than JSON.
     """
-    return public_page("format", *parameters, caching=ANSWER_CACHING)(view)
+    return public_page("format", *parameters, caching=ANSWER_CACHING, limit=limit)(view)
 
 
 def is_kept(view: Callable[..., Any] | None) -> bool:
@@ -58,14 +69,22 @@ def is_kept(view: Callable[..., Any] | None) -> bool:
     return hasattr(view, _ATTRIBUTE)
 
 
-@lru_cache(maxsize=256)
 def parameters_of(path: str) -> tuple[str, ...] | None:
     """The parameters that the public view of this path reads; None if its answers are not kept."""
+    return getattr(_view_of(path), _ATTRIBUTE, None)
+
+
+def has_limit(path: str) -> bool:
+    """Whether the public view of this path counts its visitors."""
+    return getattr(_view_of(path), _LIMITED, False)
+
+
+@lru_cache(maxsize=256)
+def _view_of(path: str) -> Callable[..., Any] | None:
     try:
-        view = resolve(path).func
+        return resolve(path).func
     except Resolver404:
         return None
-    return getattr(view, _ATTRIBUTE, None)
 
 
 def normalised_query(query: QueryDict, parameters: Iterable[str]) -> str | None:
