@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import logging
+import time
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -56,6 +57,29 @@ def test_a_silent_worker_or_clock_turns_both_red_within_two_minutes(monitor):
         assert (ready.status_code, ready.json()["checks"]["processes"]) == (503, False)
         assert (found.status_code, found.json()["problems"]) == (503, ["processes"])
         assert found.json()["checks"]["processes"]["silent"] == [name]
+
+
+@pytest.mark.django_db
+def test_a_second_of_readiness_is_one_look_at_the_database(monitor, monkeypatch):
+    looks = []
+    look = health.readiness
+    monkeypatch.setattr(health, "readiness", lambda: looks.append(1) or look())
+    client, now = Client(), time.monotonic()
+    monkeypatch.setattr(health, "monotonic", lambda: now)
+
+    asked = ("/readyz", "/readyz?again", "/readyz")
+    assert {client.get(path).status_code for path in asked} == {200}
+    assert client.head("/readyz").status_code == client.post("/readyz").status_code == 200
+    assert len(looks) == 1
+    # A load balancer learns within two seconds that something fails.
+    Heartbeat.objects.update(seen_at=None)
+    now += 1
+    assert client.get("/readyz").status_code == 503
+    beat(PROCESSES)
+    assert client.get("/readyz").status_code == 503
+    now += 1
+    assert client.get("/readyz").status_code == 200
+    assert len(looks) == 3
 
 
 @pytest.mark.django_db

@@ -339,6 +339,21 @@ def test_visitor_who_asks_without_end_is_told_to_wait_and_others_are_not(tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("address", "same"),
+    [("192.0.2.1", "192.0.2.1"), ("2001:db8:0:{n:02x}::1", "2001:db8:0:ff::1")],
+)
+def test_stranger_who_asks_for_probes_without_end_is_told_to_wait(tmp_path, port, address, same):
+    """An IPv4 address or a /48. The monitor itself asks a few times a minute."""
+    with running_shop(port), with_few_requests(tmp_path, port, "academia_probing") as status:
+        paths = ("/readyz", "/healthz", "/monitor", "/metrics") * 2
+        probes = [status(path, address.format(n=n)) for n, path in enumerate(paths)]
+        others = {status(path, same) for path in ("/precios", "/api/stripe/webhook")}
+        another = status("/readyz", "198.51.100.1")
+
+    assert (probes, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
+
+
+@pytest.mark.parametrize(
     ("address", "same", "zone"),
     [
         ("192.0.2.1", "192.0.2.1", "academia_searching"),

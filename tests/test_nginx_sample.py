@@ -84,6 +84,7 @@ def _status(block: bytes) -> int:
 
 pytestmark = pytest.mark.skipif(nginx() is None, reason="nginx is not installed")
 MOST_VISITS = 64
+MOST_PROBES = 8
 
 
 class SlowShop(ThreadingHTTPServer):
@@ -244,6 +245,28 @@ def test_stripe_buyers_staff_files_and_probes_get_in_while_a_crowd_waits(site, c
         "/admin/login/",
     ):
         assert requests.get(f"{site}{path}", timeout=60).status_code == 200, path
+
+
+def test_probes_have_few_places_and_take_none_of_others(shop, site):
+    with ThreadPoolExecutor(MOST_PROBES) as strangers:
+        waiting = [
+            strangers.submit(
+                requests.get,
+                f"{site}/readyz?crowd",
+                headers={"X-Forwarded-For": f"192.0.2.{number}"},
+                timeout=60,
+            )
+            for number in range(MOST_PROBES)
+        ]
+        wait_until(lambda: shop.waiting == MOST_PROBES)
+        probe = requests.get(f"{site}/healthz", timeout=60)
+        event = requests.post(f"{site}/api/stripe/webhook", json={}, timeout=60)
+        page = requests.get(f"{site}/precios", timeout=60)
+        shop.opened.set()
+        answered = [answer.result().status_code for answer in waiting]
+
+    assert (probe.status_code, event.status_code, page.status_code) == (503, 200, 200)
+    assert answered == [200] * MOST_PROBES
 
 
 def test_everybody_gets_in_again_when_the_crowd_is_gone(shop, site, crowd):
