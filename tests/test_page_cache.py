@@ -90,10 +90,12 @@ def addresses(subject):
         "asignaturas/<slug:university>/grados/<slug:degree>": subject.degree.page_path,
         "asignaturas/<slug:university>/<slug:subject>": subject.page_path,
         "profesores/<slug:teacher>": make_teacher(subject).page_path,
+        "sitemap-asignaturas-<int:number>.xml": "/sitemap-asignaturas-1.xml",
     }
     for name in (
         "", "asignaturas", "servicios", "nosotros", "precios", "contenido-asignatura", "terminos",
-        "privacidad", "cookies", "aviso-legal", "accesibilidad",
+        "privacidad", "cookies", "aviso-legal", "accesibilidad", "sitemap.xml",
+        "sitemap-paginas.xml",
     ):  # fmt: skip
         found[name] = f"/{name}"
     assert set(found) == set(kept_routes())

@@ -24,13 +24,14 @@ from django.views.decorators.http import require_safe
 from apps.catalogue.addresses import subject_path, university_path
 from apps.catalogue.models import Degree, Subject, University
 from apps.core.models import SiteSettings
-from apps.core.page_cache.policy import is_kept
+from apps.core.page_cache.policy import ANSWER_CACHING, is_kept_page, public_page
 from apps.core.public_pictures import picture_storage
 from apps.core.storage.assets import find_asset
 from apps.pages.reads import shown_teachers
 from apps.pages.structured_data import INDEXABLE
 
-SUBJECTS_PER_SITEMAP = 10_000
+# More would take longer to render than any page.
+SUBJECTS_PER_SITEMAP = 1_000
 # An index lists no more files (https://www.sitemaps.org/protocol.html).
 MOST_SITEMAPS = 50_000
 SECURITY_TXT_LIFETIME = timedelta(days=180)
@@ -38,6 +39,7 @@ SECURITY_TXT_LIFETIME = timedelta(days=180)
 _ROUTE_PARAMETER = re.compile(r"<\w+:(\w+)>")
 
 
+@public_page(caching=ANSWER_CACHING)
 @require_safe
 def sitemap(request: HttpRequest) -> HttpResponse:
     """The index of the sitemaps: a file may list 50,000 addresses, and the catalogue has more."""
@@ -49,6 +51,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
     return _xml(request, "pages/sitemap_index.xml", paths)
 
 
+@public_page(caching=ANSWER_CACHING)
 @require_safe
 def sitemap_of_pages(request: HttpRequest) -> HttpResponse:
     """The fixed pages, and those of open universities and their degrees."""
@@ -63,6 +66,7 @@ def sitemap_of_pages(request: HttpRequest) -> HttpResponse:
     return _xml(request, "pages/sitemap.xml", paths)
 
 
+@public_page(caching=ANSWER_CACHING)
 @require_safe
 def sitemap_of_subjects(request: HttpRequest, number: int) -> HttpResponse:
     """One file of the subjects on sale, in the order of their ids."""
@@ -150,7 +154,7 @@ def speculation_rules(request: HttpRequest) -> JsonResponse:
     patterns = [
         "/" + _ROUTE_PARAMETER.sub(r":\1", str(entry.pattern))
         for entry in get_resolver("apps.pages.urls").url_patterns
-        if is_kept(entry.callback)
+        if is_kept_page(entry.callback)
     ]
     rule = {"where": {"href_matches": patterns}, "eagerness": "moderate"}
     answer = JsonResponse({"prefetch": [rule]}, content_type="application/speculationrules+json")

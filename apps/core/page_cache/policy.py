@@ -13,12 +13,12 @@ from apps.core.web.bad_requests import refusal
 from apps.core.web.throttle import Limit
 
 View = Callable[..., HttpResponse]
-_ATTRIBUTE, _LIMITED = "public_parameters", "has_limit"
+_ATTRIBUTE, _LIMITED, _PAGE = "public_parameters", "has_limit", "is_page"
 # Browsers ask for a page each time. A shared cache, such as a CDN, asks once a second and may send
 # the page for one more second while it asks.
 PAGE_CACHING = "public, max-age=0, s-maxage=1, stale-while-revalidate=1"
 # Browsers may keep the catalogue's answers for a minute (docs/rules.md, "Catalogue reads and
-# search").
+# search"), and crawlers a sitemap.
 ANSWER_CACHING = "public, max-age=60, s-maxage=1, stale-while-revalidate=1"
 # A longer value of a parameter is answered, but not kept.
 LONGEST_VALUE = 100
@@ -51,6 +51,7 @@ def public_page(
 
         setattr(wrapped, _ATTRIBUTE, parameters)
         setattr(wrapped, _LIMITED, limit is not None)
+        setattr(wrapped, _PAGE, caching == PAGE_CACHING)
         return wrapped
 
     return decorate
@@ -67,6 +68,11 @@ def public_answer(view: Callable[..., Any], *parameters: str, limit: Limit | Non
 def is_kept(view: Callable[..., Any] | None) -> bool:
     """Whether the answers of this view are kept."""
     return hasattr(view, _ATTRIBUTE)
+
+
+def is_kept_page(view: Callable[..., Any] | None) -> bool:
+    """The same, for what a link may lead to: no answer of the API and no sitemap."""
+    return getattr(view, _PAGE, False)
 
 
 def parameters_of(path: str) -> tuple[str, ...] | None:

@@ -10,8 +10,10 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from apps.core.page_cache.answers import LARGEST_BODY
 from apps.pages import site_files
 from apps.pages.models import Faq, Redirect
+from apps.pages.site_files import SUBJECTS_PER_SITEMAP
 from tests.helpers.factories import make_degree, make_subject, make_university
 
 INDEXABLE = (
@@ -59,6 +61,15 @@ def test_sitemap_lists_the_catalogue_in_files_of_limited_size(client, monkeypatc
     assert pages == {degree.university.page_path, degree.page_path}
     assert all(client.get(path).status_code == 200 for path in (*pages, *listed))
     assert client.get("/sitemap-asignaturas-3.xml").status_code == 404
+
+
+def test_largest_sitemap_is_small_enough_to_be_kept(client, settings):
+    settings.SITE_URL = "https://www.academia-de-nombre-largo.example"
+    make_subject("x" * 200, degree=make_degree(make_university(acronym="U" * 20)))
+    file = client.get("/sitemap-asignaturas-1.xml").content
+    longest = re.sub(rb"-\d+<", b"-99999999<", file)
+
+    assert SUBJECTS_PER_SITEMAP * len(longest) < LARGEST_BODY
 
 
 def test_robots_txt_disallows_admin_and_api_and_names_the_sitemap(client):
@@ -156,7 +167,14 @@ def test_browsers_may_fetch_kept_pages_before_a_link_is_followed(client):
     pages = ["/", "/compra", "/precios", make_subject().page_path]
     names = {client.get(path)["Speculation-Rules"] for path in pages}
     assert names == {'"/speculation-rules.json"'}
-    for path in ("/login", "/complete-payment", "/plazos", "/opinion", "/api/universities"):
+    for path in (
+        "/sitemap.xml",
+        "/login",
+        "/complete-payment",
+        "/plazos",
+        "/opinion",
+        "/api/universities",
+    ):
         assert "Speculation-Rules" not in client.get(path), path
 
     answer = client.get("/speculation-rules.json")
