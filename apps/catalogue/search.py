@@ -19,7 +19,7 @@ from rapidfuzz.distance import OSA
 
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.catalogue.reads import shown_universities
-from apps.catalogue.search_words import Part, number_in_name, understand
+from apps.catalogue.search_words import Part, is_number, number_in_name, understand
 from apps.catalogue.text import search_form, searched_from_sorted
 from apps.core.render_memory import remembered
 from apps.core.web.throttle import Limit
@@ -60,8 +60,7 @@ class _Place(NamedTuple):
 
     def has(self, word: str) -> bool:
         """Whether a word of the names begins with this one, or is it if it is a number."""
-        is_number = number_in_name(word) is not None
-        return f" {word} " in f"{self.names} " if is_number else f" {word}" in self.names
+        return f" {word} " in f"{self.names} " if is_number(word) else f" {word}" in self.names
 
 
 def search_catalogue(

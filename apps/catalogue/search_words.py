@@ -145,11 +145,16 @@ def _has_lesson(condition: Q) -> Q:
     return Q(Exists(active.filter(condition)))
 
 
+def is_number(word: str) -> bool:
+    """Whether the word is a number in names, "1" or "I"."""
+    return word in ROMAN or word in _ARABIC
+
+
 def number_in_name(word: str) -> Q | None:
-    """The condition of a name with this number, "1" or "I", as a word; None for other words."""
-    arabic = _ARABIC.get(word, word)
-    if arabic not in ROMAN:
+    """The condition of a name with this number as a word; None for other words."""
+    if not is_number(word):
         return None
+    arabic = _ARABIC.get(word, word)
     found = Q()
     for number in (arabic, ROMAN[arabic]):
         found |= Q(name_search__endswith=f" {number}") | Q(name_search__contains=f" {number} ")

@@ -257,3 +257,16 @@ def test_three_mistyped_words_are_corrected_and_of_more_none(monkeypatch):
 
     assert search_catalogue("derexho penql espanyol udq").corrected == ""
     assert len(compared) == 3
+
+
+@pytest.mark.usefixtures("numbered")
+def test_condition_of_a_number_is_made_once_however_many_degrees_there_are(monkeypatch):
+    make_degree(make_university("Universidad de los Números"))
+    made = []
+    condition_of = search.number_in_name
+    monkeypatch.setattr(
+        search, "number_in_name", lambda word: made.append(word) or condition_of(word)
+    )
+
+    assert names("derecho 1") == {"Derecho 1: parte general"}
+    assert made == ["derecho", "1"]
