@@ -52,11 +52,16 @@ class Asked:
     bound: str = ""
     # What tells this request from another one to the same address.
     kind: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    head: bool = False
+
+    @property
+    def method(self) -> str:
+        return "POST" if self.body or self.form else "HEAD" if self.head else "GET"
 
     @property
     def name(self) -> str:
-        method = "POST" if self.body or self.form else "GET"
-        return f"`{method} {self.path}{f' ({self.kind})' if self.kind else ''}`"
+        return f"`{self.method} {self.path}{f' ({self.kind})' if self.kind else ''}`"
 
 
 PAGES = (
@@ -89,11 +94,17 @@ ANSWERS = (
 )  # fmt: skip
 # All that a search may ask the database for: lessons, semesters, codes and names.
 DEAR_SEARCH = "?q=pr1+pr2+pec1+pec2+1.er+semestre+examen+6500+a{n}+estadistica+psicologia+derecho+x"
+# What would ask for all words of the catalogue again and again, or compare them all.
+EXAMS = "q=" + "examen+" * 13 + "a{n}"
+UNKNOWN = "q=" + "+".join(f"zqwk{letter}kxzyw" for letter in "abcdefg") + "+zq{n}wkkxzyw"
+MISTYPED = "q=zqwkakxzyw+zqwkbkxzyw+zqwk{n}kxzyw"
+TOO_LONG = "orden=" + "x" * 101
 # Stands for a cart with all subjects of the sample shop.
 ALL_SUBJECTS = "all subjects"
 SIGN_INS = "20 attempts in 10 minutes and visitor"
 STAFF_SIGN_INS = "10 attempts of a user and 50 of a visitor in 15 minutes"
 FORMS = "50 a day and visitor, 1,500 an hour in all"
+SEARCHES = "2,400 in 10 minutes and visitor"
 SENT = (
     Asked("/api/orders/recover?order={n}&token=x", bound="300 in 10 minutes and visitor"),
     Asked("/api/validate-promo-code", {"code": "NADA{n}"}),
@@ -173,9 +184,39 @@ SENT = (
     Asked("/oidc/token", {"grant_type": "authorization_code", "code": "x{n}"}),
 )  # fmt: skip
 DEAR = tuple(
-    Asked(path + DEAR_SEARCH, kind="longest search") for path in ("/buscar", "/api/suggestions")
+    Asked(path + DEAR_SEARCH, bound=SEARCHES, kind="longest search")
+    for path in ("/buscar", "/api/suggestions")
 )
-ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *DEAR, *SENT)
+HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
+ORIGIN = {"Origin": "https://shop.test"}
+# Ways around the kept answers.
+ODD = (
+    Asked("/", head=True),
+    Asked("/", kind="Accept: text/html", headers=HTML),
+    Asked("/", kind="Origin", headers=ORIGIN),
+    Asked(f"/?{TOO_LONG}"),
+    Asked(f"/buscar?{EXAMS}", bound=SEARCHES, kind="13 exams"),
+    Asked(f"/buscar?{EXAMS}", bound=SEARCHES, kind="13 exams", head=True),
+    Asked(f"/buscar?{EXAMS}", bound=SEARCHES, kind="13 exams, Accept: text/html", headers=HTML),
+    Asked(f"/buscar?{EXAMS}", bound=SEARCHES, kind="13 exams, Origin", headers=ORIGIN),
+    Asked(f"/buscar?{TOO_LONG}&{EXAMS}", bound=SEARCHES, kind="13 exams"),
+    Asked(f"/buscar?{UNKNOWN}", bound=SEARCHES, kind="8 unknown words"),
+    Asked(f"/buscar?{MISTYPED}", bound=SEARCHES, kind="3 unknown words"),
+    Asked("/buscar?q=1+2+3+4+5+6+7+a{n}", bound=SEARCHES, kind="7 numbers"),
+    Asked(f"/api/suggestions?{EXAMS}", bound=SEARCHES, kind="13 exams"),
+    Asked(
+        f"/api/suggestions?{EXAMS}",
+        bound=SEARCHES,
+        kind="13 exams, Accept: application/json",
+        headers=JSON,
+    ),
+    Asked(f"/api/suggestions?{MISTYPED}", bound=SEARCHES, kind="3 unknown words"),
+    Asked("/compra?por_pagina=18&buscar=a{n}", head=True),
+    Asked("/asignaturas/{university}/{slug}", head=True),
+    Asked("/asignaturas/{university}/{slug}", kind="Origin", headers=ORIGIN),
+    Asked("/asignaturas/{university}/nada-99999{n}", kind="unknown subject"),
+)
+ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *DEAR, *ODD, *SENT)
 
 
 def address_rows() -> list[Row]:
@@ -265,7 +306,7 @@ def _ask(
 
     # Each request is of another visitor: the limits are not what is measured.
     visitor = ".".join(str(part) for part in secrets.token_bytes(3))
-    host = f"127.0.0.1:{1000 + n}"
+    host = f"127.0.0.1:{1024 + secrets.randbelow(64_000)}"
     options: dict[str, Any] = {"headers": {"Host": host, "X-Forwarded-For": f"10.{visitor}"}}
     if asked.file:
         data = {name: filled(str(value)) for name, value in asked.body.items()}
@@ -279,9 +320,8 @@ def _ask(
     elif asked.form:
         fields = {name: filled(value) for name, value in asked.form.items()}
         options["data"] = {**fields, "csrfmiddlewaretoken": token}
-    method = "GET" if asked.body is None and not asked.form else "POST"
     url = f"{shop.url}{filled(asked.path)}"
     # nginx compresses nothing: the shop does.
-    options["headers"]["Accept-Encoding"] = "gzip"
-    answer = session.request(method, url, allow_redirects=False, timeout=60, **options)
+    options["headers"] |= {"Accept-Encoding": "gzip", **asked.headers}
+    answer = session.request(asked.method, url, allow_redirects=False, timeout=60, **options)
     return answer.status_code
