@@ -657,6 +657,22 @@ def rests_of_exchanges_that_wait(client, clerk, too_much):
     return Refund.objects.get(credited_to=None).user == clerk
 
 
+def refund_beside_an_exchange_that_waits(client, clerk, too_much):
+    """45.60 € go back once the exchange is approved, with a limit of 50 € a day."""
+    order = order_by_staff(client, "0")
+    with time_machine.travel(timezone.now() - timedelta(days=20)):
+        mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    new = exchange_line_of(order, clerk, make_subject("Corta", price="144.00"))
+    assert new.by_staff.awaits_approval
+    other = order_by_staff(client, "0")
+    mark_paid(order_id=other.pk, payment=ConfirmedPayment("pi_2", 182_40), actor="Stripe")
+    wanted = RefundRequest(4_41 if too_much else 4_40, "Cliente")
+    request_refund(order_id=other.pk, request=wanted, batch="b", user=clerk, seen_cents=182_40)
+    client.force_login(User.objects.create_superuser("olga"))
+    approve(client, new)
+    return sum(row.amount for row in Refund.objects.filter(user=clerk)) >= 50
+
+
 def exchange_that_is_paid_late(client, clerk, too_much):
     """Asked for in time, and paid a month later: the course may have been used."""
     order = order_by_staff(client, "0")
@@ -803,10 +819,10 @@ WAYS = [
     price_that_a_superior_has_raised, raise_of_a_superior_undone, price_of_a_copy, prices_at_once,
     prices_of_a_file, price_file_beside_a_campaign,
     refunds, forgiven_instalments, transfers, discount_of_an_exchange,
-    rest_of_an_exchange, rests_of_exchanges_that_wait, exchange_that_is_paid_late,
-    chain_of_exchanges, exchange_of_a_course_that_was_used, extended_access,
-    extended_again, many_extensions, gift_of_a_course_that_was_used, duplicate_transfer,
-    end_of_a_semester, number_of_semesters,
+    rest_of_an_exchange, rests_of_exchanges_that_wait, refund_beside_an_exchange_that_waits,
+    exchange_that_is_paid_late, chain_of_exchanges, exchange_of_a_course_that_was_used,
+    extended_access, extended_again, many_extensions, gift_of_a_course_that_was_used,
+    duplicate_transfer, end_of_a_semester, number_of_semesters,
 ]  # fmt: skip
 
 

@@ -23,11 +23,7 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.offer.cart import CheckoutItem
-from apps.orders.refunds.exchanges import (
-    exchangeable_cents,
-    gives_away_credit,
-    waiting_rests_cents,
-)
+from apps.orders.refunds.exchanges import exchangeable_cents, gives_away_credit
 from apps.orders.refunds.request import check_daily_limit
 from apps.pricing.payment_type import PaymentType
 
@@ -155,7 +151,7 @@ def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any)
             f"{format_euros(exchange.price)}. Revísalo."
         )
     if exchange.back:
-        check_daily_limit(user, exchange.back + waiting_rests_cents(user))
+        check_daily_limit(user, exchange.back)
     return create_order(wanted, seen_cents=exchange.due, user=user)
 
 

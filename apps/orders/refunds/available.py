@@ -11,7 +11,8 @@ from apps.core.dates import today
 from apps.core.money import to_cents
 from apps.core.staff.limits import limits_of
 from apps.orders.ledger.balance import cents_of
-from apps.orders.models import Order, Payment, Refund
+from apps.orders.ledger.lines import order_money
+from apps.orders.models import Order, Payment, Refund, StaffOrder
 from apps.orders.models.statuses import DISPUTE_HELD, REFUND_ELSEWHERE
 
 
@@ -47,11 +48,32 @@ def refundable_cents(order: Order) -> int:
 
 
 def left_today_cents(user: Any) -> int:
-    """How many cents this clerk may still refund today. Forgiven instalments count."""
+    """How many cents this clerk may still refund today.
+
+    Forgiven instalments count, and so does what waits to go back with exchanges.
+    """
     given = (
         Refund.objects.filter(user=user, created_at__date=today())
         # A rejected refund has moved no money.
         .exclude(status=Refund.Status.FAILED, reference="")
         .aggregate(sum=Sum(F("amount") + F("forgiven")))["sum"]
     )
-    return max(0, limits_of(user).refund_cents - cents_of(given))
+    return max(0, limits_of(user).refund_cents - cents_of(given) - waiting_rests_cents(user))
+
+
+def waiting_rests_cents(user: Any) -> int:
+    """How many cents go back if all of this clerk's waiting exchanges are approved.
+
+    Otherwise refunds and exchanges, each within the limit, could exceed it together.
+    """
+    waiting = StaffOrder.objects.awaiting_approval().filter(
+        user=user, exchanged_at=None, agreed=0, exchanged_line__isnull=False
+    )
+    cents = 0
+    for exchange in waiting.select_related("exchanged_line__order"):
+        line = exchange.exchanged_line
+        if line is not None:
+            row = next(row for row in order_money(line.order).lines if row.line.pk == line.pk)
+            # A refund may have taken a part of the line meanwhile, or all of it.
+            cents += 0 if row.is_refunded else max(0, row.left - to_cents(exchange.credit))
+    return cents

@@ -5,9 +5,7 @@ for the line pays it: the line is refunded without money, and the new order gets
 kind `credit`. The rules are in docs/rules.md, "Exchanges".
 """
 
-from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.utils import timezone
 
@@ -116,22 +114,6 @@ def rest_cents(exchange: StaffOrder) -> int:
     if exchange.exchanged_line is None or exchange.agreed:
         return 0
     return exchangeable_cents(exchange.exchanged_line) - to_cents(exchange.credit)
-
-
-def waiting_rests_cents(user: Any) -> int:
-    """Return the cents that go back if all of this clerk's waiting exchanges are approved.
-
-    They count towards the clerk's limit of refunds. Otherwise several exchanges, each within the
-    refund limit, could exceed it together.
-    """
-    waiting = StaffOrder.objects.awaiting_approval().filter(
-        user=user, exchanged_at=None, agreed=0, exchanged_line__isnull=False
-    )
-    cents = 0
-    for exchange in waiting.select_related("exchanged_line__order"):
-        with suppress(RefundRefused):
-            cents += rest_cents(exchange)
-    return cents
 
 
 def carry_out(exchange: StaffOrder, order: Order, *, actor: str) -> None:
