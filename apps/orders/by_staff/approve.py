@@ -20,8 +20,8 @@ from apps.orders.models.statuses import EventKind
 def approve_order(order_id: int, *, user: Any, seen: str) -> str:
     """Approve what an order gives away, and mail its buyer. Returns a Spanish sentence for staff.
 
-    `seen` is the version of the order that the user has read. Neither the clerk who agreed it nor
-    its buyer can approve it, nor who has changed the buyer's address. Raises OrderRefused.
+    `seen` is the version of the order that the user has read. Nobody approves what they have made,
+    edited or led to another address, or what they buy. Raises OrderRefused.
     """
     order, row = _waiting(order_id, user=user, seen=seen)
     row.awaits_approval, row.approved_by = False, user.get_username()
@@ -54,17 +54,25 @@ def refuse_order(order_id: int, *, user: Any, seen: str, reason: str) -> str:
     return f"{told}. {row.actor} lo ve en Hoy y en el pedido."
 
 
-def may_approve(row: StaffOrder, user: Any) -> bool:
-    """Whether the user is neither the clerk who agreed the order nor its buyer.
+# Who has done one of these approves nothing of the order.
+OWN_ACTS = (
+    EventKind.MADE_BY_STAFF,
+    EventKind.EDITED,
+    EventKind.EMAIL_CHANGED,
+    EventKind.STUDENTS_MERGED,
+)
 
-    Nor has the user led it to another address: a discount for a friend needs two persons, too.
+
+def may_approve(row: StaffOrder, user: Any) -> bool:
+    """Whether the user has neither agreed the order nor buys it.
+
+    Nor have they ever made or edited it: otherwise a colleague's edit would let them approve what
+    they asked for. Nor have they led it to another address: a discount for a friend needs two
+    persons, too.
     """
     is_buyer = email_identity(row.order.email) == email_identity(user.email)
-    led_elsewhere = row.order.events.filter(
-        kind__in=(EventKind.EMAIL_CHANGED, EventKind.STUDENTS_MERGED),
-        actor=user.get_username()[:80],
-    )
-    return row.user_id != user.pk and not is_buyer and not led_elsewhere.exists()
+    own_acts = row.order.events.filter(kind__in=OWN_ACTS, actor=user.get_username()[:80])
+    return row.user_id != user.pk and not is_buyer and not own_acts.exists()
 
 
 def _waiting(order_id: int, *, user: Any, seen: str) -> tuple[Order, StaffOrder]:
@@ -75,8 +83,8 @@ def _waiting(order_id: int, *, user: Any, seen: str) -> tuple[Order, StaffOrder]
     row.order = order
     if not may_approve(row, user):
         raise OrderRefused(
-            "Lo has pedido tú, o es para ti, o le has cambiado el correo: lo tiene que aprobar "
-            "otra persona."
+            "Lo has pedido o editado tú, o es para ti, o le has cambiado el correo: lo tiene que "
+            "aprobar otra persona."
         )
     if row.version != seen:
         raise OrderRefused("El pedido ha cambiado desde que lo abriste: léelo otra vez.")

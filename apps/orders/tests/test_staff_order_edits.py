@@ -209,6 +209,29 @@ def test_approver_approves_only_what_was_on_their_page(carla):
         approve_order(order.pk, user=diego, seen=seen)
 
 
+def test_nobody_approves_what_they_have_made_or_edited_themselves(carla):
+    """Also after a colleague's edit, who then answers for the order."""
+    diego = member("diego", "Dirección")
+    order = make_order(diego, 150_00)
+    edit(order, carla, 150_00, subject=make_subject("Otra"))
+    row = fresh(order).by_staff
+    assert (row.actor, row.awaits_approval) == ("carla", True)
+    with pytest.raises(OrderRefused, match="otra persona"):
+        approve_order(order.pk, user=diego, seen=row.version)
+
+    other = make_order(carla, subject=make_subject("Derecho"))
+    edit(other, diego, 150_00)
+    edit(other, carla, 150_00, subject=make_subject("Historia"))
+    for act in (approve_order, refuse_order):
+        more = {"reason": "Es mucho"} if act is refuse_order else {}
+        with pytest.raises(OrderRefused, match="otra persona"):
+            act(other.pk, user=diego, seen=fresh(other).by_staff.version, **more)
+
+    eva = member("eva", "Dirección")
+    approve_order(other.pk, user=eva, seen=fresh(other).by_staff.version)
+    assert fresh(other).by_staff.approved_by == "eva"
+
+
 def test_gift_is_not_edited_above_the_limit(carla):
     order = make_order(carla, 30_00)
     store_details(order, GiftDetails("clara@example.com", "Bruno", today()))
