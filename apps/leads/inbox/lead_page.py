@@ -11,9 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
 
 from apps.core.errors import AcademyError
 from apps.core.staff.admin_log import log_reading
+from apps.core.staff.fresh_password import fresh_password_required
 from apps.leads.inbox.contents import contents_of
 from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead, set_status
 from apps.leads.inbox.convert import give_code, order_values, send_quote_to
@@ -147,6 +149,7 @@ class LeadPage:
             request, lead, form, title="Enviar un presupuesto", label="Enviar el presupuesto"
         )
 
+    @method_decorator(fresh_password_required)
     def _code(self, request: HttpRequest, lead: Lead) -> HttpResponse:
         form = CodeForm(request.POST) if request.method == "POST" else CodeForm()
         if form.is_bound and form.is_valid():

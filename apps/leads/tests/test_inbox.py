@@ -23,7 +23,7 @@ from apps.leads.models import AnswerTemplate, Lead, LeadEntry, Quote
 from apps.leads.tests.payloads import CONTACT, VISITOR
 from apps.orders.admin_pages.staff_order_pages import MOST_DRAFTS
 from apps.pricing.models import PromoCode
-from tests.helpers.admin import admin_url, make_staff
+from tests.helpers.admin import admin_url, confirm_password, forget_password, make_staff
 from tests.helpers.factories import make_subject
 from tests.helpers.query_plans import bounded_reads, earlier, multiply
 
@@ -251,6 +251,22 @@ def test_quote_form_offers_what_is_on_sale_and_names_what_is_not(client, lead):
     errors = page.context["form"].errors["subjects"]
     assert errors == ["No está a la venta: «Derecho penal»."]
     assert not Quote.objects.exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_code_asks_for_the_password_and_keeps_what_was_typed(client, lead):
+    page = reverse("admin:leads_lead_code", args=[lead.pk])
+    typed = {"percent": 15, "days": 10, "key_id": str(uuid4())}
+    forget_password(client)
+    assert "clave" in client.get(page)["Location"]
+    late = client.post(page, typed)
+    assert (late.status_code, PromoCode.objects.exists()) == (307, False)
+    asked = client.post(late["Location"], typed)
+    assert 'name="percent" value="15"' in asked.text
+
+    confirm_password(client)
+    client.post(page, {**typed, "sent_on": "1", "next": page, "password": "x"})
+    assert PromoCode.objects.get().value == 15
 
 
 @pytest.mark.usefixtures("carla")
