@@ -164,6 +164,16 @@ def give_discount(
         StaffDiscount.objects.create(user=user, amount=to_euros(new_cents), what=what[:120])
 
 
+def counted_cents_of(user: Any, what: str) -> int:
+    """How many cents of a discount have counted towards this user's days so far.
+
+    `what` names it as it was counted.
+    """
+    rows = StaffDiscount.objects.filter(user=user, what=what[:120])
+    counted = rows.aggregate(sum=Sum("amount"))["sum"]
+    return to_cents(counted) if counted else 0
+
+
 def _given_today_cents(user: Any) -> int:
     rows = _of_today(StaffDiscount, user)
     given = rows.aggregate(sum=Sum("amount"))["sum"]

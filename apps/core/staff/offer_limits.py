@@ -125,4 +125,6 @@ class OffersWithinLimits(_ModelAdmin):
         """Count what the form gives away towards the user's day."""
         if form.given_cents:
             percent = form.offered_percent(form.cleaned_data)
-            give_offer(request.user, percent, cents=form.given_cents, what=str(obj))
+            # Its kind goes first: no name of it is that of an order (`counted_cents_of`).
+            what = f"{obj._meta.verbose_name} {obj}"
+            give_offer(request.user, percent, cents=form.given_cents, what=what)

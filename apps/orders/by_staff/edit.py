@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.admin_buttons import Repeated
-from apps.core.staff.limits import OverLimit, check_discount
+from apps.core.staff.limits import OverLimit, check_discount, counted_cents_of
 from apps.orders.by_staff.change import changeable, check_changeable
 from apps.orders.by_staff.create import (
     OrderRefused,
@@ -30,6 +30,7 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, StaffOrder
 from apps.orders.models.statuses import EventKind
 from apps.pricing.payment_type import PaymentType
+from apps.pricing.rules import AGREED_NAME
 from apps.students.models import Consent, Student
 
 
@@ -38,12 +39,14 @@ class PricedEdit:
     """An edit with its price. `changes` are Spanish phrases for staff: what differs, from and to.
 
     `is_new_agreement`: lines, payment type, discount or total change, so that the discount is
-    judged again. `is_read_by_buyer`: the mail that says how to pay changes.
+    judged again. `is_other_cart`: it is not for the lines and payment type that it was given for.
+    `is_read_by_buyer`: the mail that says how to pay changes.
     """
 
     priced: PricedRequest
     changes: list[str]
     is_new_agreement: bool
+    is_other_cart: bool
     is_read_by_buyer: bool
 
 
@@ -100,8 +103,28 @@ def price_edit(order: Order, row: StaffOrder, request: OrderRequest) -> PricedEd
         priced,
         [*terms, *way, *unread],
         is_new_agreement=bool(terms),
+        is_other_cart=before.keys() != after.keys()
+        or order.payment_type != request.payment_type
+        or not _is_as_agreed(order, row),
         is_read_by_buyer=bool(terms or way),
     )
+
+
+def _is_as_agreed(order: Order, row: StaffOrder) -> bool:
+    """Whether the order has the cart that staff agreed, and no other one that its buyer stored."""
+    has_agreed_price = order.discounts.filter(name=AGREED_NAME).exists()
+    return order.total_amount == row.agreed and (has_agreed_price or not row.discount)
+
+
+def _counted_cents(edit: PricedEdit, row: StaffOrder, *, user: Any) -> int:
+    """How much of the discount has counted before, and counts no second time.
+
+    For another cart it is another discount: what counted for somebody else was for the first one.
+    """
+    counted_cents = to_cents(row.counted)
+    if edit.is_other_cart:
+        return min(counted_cents, counted_cents_of(user, str(row.order)))
+    return counted_cents
 
 
 def _changed(what: str, values: tuple[Any, Any], word: Any) -> list[str]:
@@ -118,7 +141,7 @@ def why_to_approve(edit: PricedEdit, row: StaffOrder, discount_cents: int, *, us
             user,
             full_cents=edit.priced.today.total_cents,
             discount_cents=discount_cents,
-            counted_cents=to_cents(row.counted),
+            counted_cents=_counted_cents(edit, row, user=user),
         )
     except OverLimit as refusal:
         return refusal.message
@@ -133,7 +156,8 @@ def edit_order(
 
     `seen` is the version of the order that the form was opened with, `seen_cents` the total that
     the clerk has confirmed. The new discount is judged as that of a new order, and counts towards
-    the clerk's day with what it adds. An approval holds only for the terms that it was given for.
+    the clerk's day with what it adds; for another cart, what somebody else has given counts whole.
+    An approval holds only for the terms that it was given for.
 
     The clerk's row is locked first, then the order. Raises OrderRefused and Unavailable, and
     Repeated for a form that has done it already.
@@ -200,23 +224,27 @@ def _checkout(order: Order, request: OrderRequest, edit: PricedEdit, user: Any) 
 
 
 def _agree(row: StaffOrder, request: OrderRequest, edit: PricedEdit, user: Any) -> None:
-    """Store what was agreed. Who gives more than was given before answers for the order."""
+    """Store what was agreed.
+
+    Who gives more than was given before, or for another cart, answers for the order.
+    """
     row.paid_by = request.paid_by
     row.reason = request.reason.strip()
     # A refused discount that is edited is asked for again.
     row.refused_by = row.refusal = ""
     if edit.is_new_agreement:
-        given_cents, counted_cents = request.discount_cents, to_cents(row.counted)
+        given_cents = request.discount_cents
+        counted_cents = _counted_cents(edit, row, user=user)
         granted_cents = 0 if row.awaits_approval else to_cents(row.discount)
         is_within = is_within_limits(
             row.order, edit.priced, given_cents, user=user, counted_cents=counted_cents
         )
-        if is_within:
-            row.counted = to_euros(max(counted_cents, given_cents))
+        row.counted = to_euros(max(counted_cents, given_cents if is_within else 0))
         row.discount = to_euros(given_cents)
         row.agreed = to_euros(edit.priced.agreed.total_cents)
         row.awaits_approval, row.approved_by = not is_within, ""
-        if row.awaits_approval or given_cents > granted_cents:
+        is_given_anew = given_cents > granted_cents or (given_cents and edit.is_other_cart)
+        if row.awaits_approval or is_given_anew:
             row.user, row.actor = user, user.get_username()
         row.created_at = timezone.now()
     row.save()

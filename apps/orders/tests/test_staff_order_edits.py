@@ -17,8 +17,8 @@ from apps.core.models import Mail, StaffAction, StaffDiscount
 from apps.core.staff.admin_buttons import Repeated
 from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.approve import approve_order, refuse_order
-from apps.orders.by_staff.create import OrderRefused
-from apps.orders.by_staff.edit import edit_order
+from apps.orders.by_staff.create import OrderRefused, create_order
+from apps.orders.by_staff.edit import edit_order, price_edit
 from apps.orders.by_staff.mails import order_to_pay_context
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
@@ -34,6 +34,7 @@ from tests.helpers.parallel import in_parallel, in_the_same_instant
 
 pytestmark = pytest.mark.django_db
 LINK, TRANSFER = StaffOrder.PaidBy.LINK, StaffOrder.PaidBy.TRANSFER
+INSTALMENTS = PaymentType.INSTALMENTS
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +58,8 @@ def subject_of(order):
 def edit(order, user, discount_cents=0, *, seen=None, cents=182_40, **changes):
     """Edit the order, which has one subject of 182.40 €, as its form was opened just now."""
     order = fresh(order)
-    changes = {"subject": subject_of(order), **changes}
+    if "items" not in changes:
+        changes = {"subject": subject_of(order), **changes}
     return edit_order(
         order.pk,
         wanted(discount_cents, **changes),
@@ -154,6 +156,79 @@ def test_edits_of_one_order_count_what_they_add(carla):
     assert not other.by_staff.awaits_approval
     edit(other, carla, 20_01)
     assert fresh(other).by_staff.awaits_approval
+
+
+def five_courses():
+    """Other courses, which cost 822 € together: 150 € are 18.2 % of it."""
+    return tuple(CheckoutItem(make_subject(f"Cara {number}").pk) for number in range(5))
+
+
+def owner():
+    return User.objects.create_superuser("olga", email="olga@example.com")
+
+
+def test_discount_of_somebody_else_counts_anew_for_other_courses(carla):
+    """The owner has given it for one cart. For another one the clerk answers."""
+    order = make_order(owner(), 150_00)
+    edit(order, carla, 150_00, items=five_courses(), cents=822_00)
+    row = fresh(order).by_staff
+    assert (row.awaits_approval, row.actor) == (True, "carla")
+    assert not StaffDiscount.objects.filter(user=carla).exists()
+
+    edit(order, carla, 100_00, items=five_courses(), cents=822_00)
+    assert not fresh(order).by_staff.awaits_approval
+    assert StaffDiscount.objects.get(user=carla).amount == 100
+    # What counted for her counts no second time, and what counted for the owner never for her.
+    other = {"items": five_courses(), "cents": 822_00}
+    edit(order, carla, 100_00, **other)
+    assert not fresh(order).by_staff.awaits_approval
+    edit(order, carla, 100_01, **other)
+    assert fresh(order).by_staff.awaits_approval
+    assert StaffDiscount.objects.get(user=carla).amount == 100
+
+
+@pytest.mark.parametrize(
+    "way", ["small raise", "less once it waits", "other payment type", "cart of a friend"]
+)
+def test_discount_of_somebody_else_is_not_taken_over_in_steps(carla, way):
+    mine = {"items": five_courses(), "cents": 822_00}
+    order = create_order(
+        wanted(150_00, items=mine["items"]), seen_cents=822_00 - 150_00, user=owner()
+    )
+    if way == "small raise":
+        edit(order, carla, 151_00, **mine)
+        edit(order, carla, 151_00, **{**mine, "items": five_courses()})
+    elif way == "less once it waits":
+        others = {**mine, "items": five_courses()}
+        edit(order, carla, 150_00, **others)
+        edit(order, carla, 149_99, **others)
+    elif way == "other payment type":
+        priced = price_edit(
+            order, order.by_staff, wanted(150_00, items=mine["items"], payment_type=INSTALMENTS)
+        )
+        cents = priced.priced.agreed.total_cents + 150_00
+        edit(order, carla, 150_00, **{**mine, "cents": cents}, payment_type=INSTALMENTS)
+    else:
+        others = five_courses()
+        cart = replace(checkout(order, make_subject(), 822_00), items=others)
+        place(cart)
+        edit(order, carla, 150_00, items=others, cents=822_00)
+    row = fresh(order).by_staff
+    assert (row.awaits_approval, row.actor) == (True, "carla")
+
+
+def test_owner_edits_the_order_of_a_clerk_and_the_clerk_its_contact_data(carla):
+    olga = owner()
+    order = make_order(carla, 30_00)
+    other = make_subject("Otra")
+    edit(order, olga, 150_00, subject=other)
+    row = fresh(order).by_staff
+    assert (row.awaits_approval, row.actor) == (False, "olga")
+
+    edit(order, carla, 150_00, subject=other, phone="+34600111222", paid_by=TRANSFER)
+    row = fresh(order).by_staff
+    assert (row.awaits_approval, row.actor) == (False, "olga")
+    assert StaffDiscount.objects.get(user=carla).amount == 30
 
 
 def test_edit_above_the_limit_waits_and_sells_nothing(carla):
