@@ -35,7 +35,7 @@ from apps.catalogue.services import prices_changed_by
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
-from apps.core.models import DeletedRow, Mail, StaffExtension, StaffLimit
+from apps.core.models import DeletedRow, Mail, StaffDiscount, StaffExtension, StaffLimit
 from apps.core.staff.recycle_bin import keep
 from apps.leads.models import Lead
 from apps.orders.by_staff.create import OrderRefused
@@ -1015,12 +1015,7 @@ def test_new_address_of_an_approved_order_is_approved_again(client, clerk, way):
     friend = "amiga@example.com"
     client.force_login(User.objects.create_superuser("olga", email="olga@example.com"))
     approve(client, order)
-    if way == "button":
-        change = reverse("admin:orders_order_cambiar_correo", args=[order.pk])
-        client.post(change, {"email": friend})
-    else:
-        page = admin_url(Student, "change", order.student_id)
-        client.post(page, {**form_of(client, page), "email": friend})
+    order = lead_elsewhere(client, order, friend, way)
     approve(client, order)
     order = Order.objects.get(pk=order.pk)
     assert (order.email, order.by_staff.approved_by) == (friend, "")
@@ -1038,6 +1033,96 @@ def test_new_address_of_an_approved_order_is_approved_again(client, clerk, way):
     approve(client, order)
     assert place(wanted).order.total_cents == order.total_cents
     assert Mail.objects.filter(template="order_to_pay", to=friend).count() == 2
+
+
+def lead_elsewhere(client, order, email, way):
+    """Change the address of an order's student, who is merged into a friend in the third way."""
+    if way == "button":
+        client.post(reverse("admin:orders_order_cambiar_correo", args=[order.pk]), {"email": email})
+    elif way == "page of the student":
+        page = admin_url(Student, "change", order.student_id)
+        client.post(page, {**form_of(client, page), "email": email})
+    else:
+        friend = Student.objects.create(email=email)
+        page = reverse("admin:merge_students", args=[friend.pk])
+        client.post(page, {"other": order.student_id})
+    return Order.objects.get(pk=order.pk)
+
+
+@pytest.mark.parametrize("way", ["button", "page of the student", "merge"])
+def test_discount_that_somebody_else_gave_waits_with_another_address(client, clerk, way):
+    """The owner gave it alone, so nobody has approved it: a clerk leads it to a friend."""
+    subject, friend = make_subject(), "amiga@example.com"
+    client.force_login(User.objects.create_superuser("olga", email="olga@example.com"))
+    order = order_by_staff(client, "150", subject, paid_by="link")
+    assert not order.by_staff.awaits_approval
+
+    client.force_login(clerk)
+    order = lead_elsewhere(client, order, friend, way)
+    assert (order.email, order.by_staff.awaits_approval) == (friend, True)
+    assert "olga" in order.events.get(kind="approval_asked").reason
+    # What counted for the owner counts for no edit of the clerk.
+    assert order.by_staff.counted == 0
+    approve(client, order)
+    wanted = Checkout(
+        **{**BRUNO, "email": friend}, payment_type=PaymentType.FULL,
+        accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
+        items=(CheckoutItem(subject.pk),), expected_total_cents=32_40,
+        order_id=order.pk, token=order.auth_token,
+    )  # fmt: skip
+    with pytest.raises(PriceChanged):
+        place(wanted)
+
+    client.force_login(User.objects.create_superuser("diego"))
+    approve(client, order)
+    assert place(wanted).order.total_cents == 32_40
+
+
+def test_discounts_of_others_with_another_address_count_towards_the_day(client, clerk):
+    """Or a clerk leads many small ones to friends."""
+    owner = User.objects.create_superuser("olga", email="olga@example.com")
+    client.force_login(owner)
+    made = [order_by_staff(client, "36", email=f"bruno{number}@example.com") for number in range(3)]
+    client.force_login(clerk)
+    led = [
+        lead_elsewhere(client, order, f"amiga{number}@example.com", "button")
+        for number, order in enumerate(made)
+    ]
+    assert [order.by_staff.awaits_approval for order in led] == [False, False, True]
+    # Who corrects an address again is not counted again.
+    again = lead_elsewhere(client, led[0], "amiga@example.com", "button")
+    assert not again.by_staff.awaits_approval
+    assert sum(row.amount for row in StaffDiscount.objects.filter(user=clerk)) == 72
+
+
+def test_address_of_an_own_order_is_corrected_as_before(client, clerk):
+    """So is that of any order by the owner, and of one without a discount of staff."""
+    own = [order_by_staff(client, "33", email=f"bruno{number}@example.com") for number in range(3)]
+    plain = order_by_staff(client, "0", email="clara@example.com")
+    renewal = order_by_staff(client, "0", email="dora@example.com")
+    StaffOrder.objects.filter(order=renewal).update(discount=150, renewal=True, user=None)
+    for number, order in enumerate([*own, plain, renewal]):
+        led = lead_elsewhere(client, order, f"nueva{number}@example.com", "button")
+        assert led.email == f"nueva{number}@example.com"
+        assert not led.by_staff.awaits_approval
+    assert sum(row.amount for row in StaffDiscount.objects.all()) == 99
+
+    client.force_login(User.objects.create_superuser("olga", email="olga@example.com"))
+    given = order_by_staff(client, "150", email="eli@example.com")
+    for number, order in enumerate([own[0], given]):
+        led = lead_elsewhere(client, order, f"otra{number}@example.com", "button")
+        assert not led.by_staff.awaits_approval
+
+
+def test_exchange_of_a_used_course_waits_with_another_address(client, clerk):
+    olga = User.objects.create_superuser("olga", email="olga@example.com")
+    order = order_by_staff(client, "0")
+    with time_machine.travel(timezone.now() - timedelta(days=20)):
+        mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 182_40), actor="Stripe")
+    new = exchange_line_of(order, olga, make_subject("Cara", price="300.00"))
+    assert not new.by_staff.awaits_approval
+    new = lead_elsewhere(client, new, "amiga@example.com", "button")
+    assert new.by_staff.awaits_approval
 
 
 # The numbers in forms that lower what somebody pays or raise what somebody gets: a way above bounds

@@ -168,6 +168,17 @@ class StaffOrder(models.Model):
         return not (self.was_a_cart or self.renewal or self.exchanged_line_id)
 
     @property
+    def given_cents(self) -> int:
+        """What staff give away with the order, in cents: their discount, or that of an exchange.
+
+        An exchange is not edited, so that what it has counted is what it gives. The price of a
+        renewal is nobody's discount.
+        """
+        if self.renewal:
+            return 0
+        return to_cents(self.counted if self.exchanged_line_id else self.discount)
+
+    @property
     def version(self) -> str:
         """Another text after each change of the order's content, of its buyer or of what is agreed.
 

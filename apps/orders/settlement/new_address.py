@@ -1,6 +1,12 @@
 """What becomes of orders when their student's address changes (docs/rules.md, "Students")."""
 
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
 from apps.core.database import require_transaction
+from apps.core.money import to_cents, to_euros
+from apps.core.staff.limits import OverLimit, counted_cents_of, give_discount
 from apps.orders.ledger.history import note
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, StaffOrder
@@ -12,10 +18,13 @@ from apps.students.models import FormerEmail
 def follow_student(order: Order, *, email: str, actor: str) -> bool:
     """Give the order its student's new address. False for an order that anybody may have prepared.
 
+    `actor` is the member of staff who changes it: a buyer corrects the address of a paid order
+    alone, by a link that is mailed there (`email_correction`).
+
     Who prepared a cart in the student's name has its token, and would read the new address. So a
     cart expires, with the former address. One with an open payment goes on, without reminders: see
-    `address_at_payment`. An order that a second person has approved waits for it again. The caller
-    holds the order's lock.
+    `address_at_payment`. An order waits for approval, or does so again, if it gives away what was
+    approved, or what the actor may not give alone. The caller holds the order's lock.
     """
     require_transaction("follow_student")
     by_staff = getattr(order, "by_staff", None)
@@ -37,18 +46,56 @@ def follow_student(order: Order, *, email: str, actor: str) -> bool:
 
 
 def _await_approval_again(order: Order, *, actor: str) -> None:
-    """What was approved for one buyer is not approved for another address.
+    """What was given or approved for one buyer is not for another address.
 
-    Otherwise a clerk could put their own address on a discount approved for somebody else.
+    Otherwise a clerk could put the address of a friend, or their own, on a discount that somebody
+    with a higher limit gave somebody else.
     """
     row: StaffOrder | None = getattr(order, "by_staff", None)
     # What arrives for an expired order is flagged, whoever has approved it.
-    if row is None or not row.approved_by or order.status != Order.Status.CART:
+    if row is None or row.awaits_approval or order.status != Order.Status.CART:
         return
-    reason = f"Lo aprobó {row.approved_by} para otro correo: espera aprobación otra vez"
-    row.awaits_approval, row.approved_by = True, ""
-    row.save(update_fields=["awaits_approval", "approved_by"])
-    note(order, kind=EventKind.APPROVAL_ASKED, actor=actor, reason=reason)
+    # A clerk's row is locked before orders elsewhere. Here it is locked after them, so nobody waits
+    # for it: while another request of the same clerk has it, the order asks for approval.
+    users = get_user_model().objects.select_for_update(no_key=True, skip_locked=True)
+    user = users.filter(username=actor).first()
+    if not row.approved_by and _gives_alone(row, user):
+        reason = ""
+    elif row.approved_by:
+        reason = f"Lo aprobó {row.approved_by} para otro correo: espera aprobación otra vez"
+    else:
+        reason = f"El descuento lo dio {row.actor} para otro correo: espera aprobación"
+    if row.can_be_edited:
+        # An edit counts anew what has counted for others, who gave it to the address of before.
+        own_cents = counted_cents_of(user, str(order)) if user is not None else 0
+        row.counted = min(row.counted, to_euros(own_cents))
+    row.awaits_approval, row.approved_by = bool(reason), ""
+    row.save(update_fields=["awaits_approval", "approved_by", "counted"])
+    if reason:
+        note(order, kind=EventKind.APPROVAL_ASKED, actor=actor, reason=reason)
+
+
+def _gives_alone(row: StaffOrder, user: Any) -> bool:
+    """Whether the user may give this discount to the new address alone.
+
+    If so, it counts towards their day, unless it has counted for them before.
+    """
+    if not row.given_cents:
+        return True
+    if user is None:
+        return False
+    what = str(row.order)
+    try:
+        give_discount(
+            user,
+            full_cents=to_cents(row.agreed + row.discount + row.credit),
+            discount_cents=row.given_cents,
+            what=what,
+            counted_cents=counted_cents_of(user, what),
+        )
+    except OverLimit:
+        return False
+    return True
 
 
 def address_at_payment(order: Order) -> str:

@@ -16,6 +16,7 @@ from apps.core.dates import today
 from apps.core.models import Mail, StaffAction, StaffDiscount
 from apps.core.staff.admin_buttons import Repeated
 from apps.core.staff.fresh_password import GIVEN_AT
+from apps.orders.by_staff.actions import change_address
 from apps.orders.by_staff.approve import approve_order, refuse_order
 from apps.orders.by_staff.create import OrderRefused, create_order
 from apps.orders.by_staff.edit import edit_order, price_edit
@@ -215,6 +216,20 @@ def test_discount_of_somebody_else_is_not_taken_over_in_steps(carla, way):
         edit(order, carla, 150_00, items=others, cents=822_00)
     row = fresh(order).by_staff
     assert (row.awaits_approval, row.actor) == (True, "carla")
+
+
+@pytest.mark.parametrize("given_cents", [150_00, 36_00])
+def test_discount_of_somebody_else_is_not_raised_again_at_another_address(carla, given_cents):
+    """After the new address nothing is left of what counted for the owner."""
+    mine, olga = {"items": five_courses(), "cents": 822_00}, owner()
+    order = create_order(wanted(150_00, items=mine["items"]), seen_cents=822_00 - 150_00, user=olga)
+    if given_cents != 150_00:
+        edit(order, olga, given_cents, **mine)
+    change_address(order.pk, email="amiga@example.com", actor="carla")
+    assert fresh(order).by_staff.awaits_approval == (given_cents == 150_00)
+
+    edit(order, carla, 149_99, **mine)
+    assert fresh(order).by_staff.awaits_approval
 
 
 def test_owner_edits_the_order_of_a_clerk_and_the_clerk_its_contact_data(carla):
