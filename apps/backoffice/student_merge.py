@@ -18,7 +18,7 @@ from apps.core.input_fields import EmailFormField
 from apps.core.models import Mail
 from apps.core.privacy import counted
 from apps.core.staff.admin_buttons import Repeated
-from apps.core.staff.admin_log import log_action
+from apps.core.staff.admin_log import log_action, log_reading
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.leads.models import Lead
 from apps.orders.by_staff.merge_students import (
@@ -70,6 +70,7 @@ def merge_page(request: HttpRequest, student_id: int, *, context: dict[str, Any]
 @fresh_password_required
 def _merge(request: HttpRequest, student_id: int, context: dict[str, Any]) -> HttpResponse:
     into = get_object_or_404(Student, pk=student_id)
+    log_reading(request, into)
     context |= {"title": f"Unir otro alumno con {into}", "student": into, "opts": Student._meta}
     if "other" in request.POST:
         number = request.POST["other"]
@@ -84,6 +85,7 @@ def _merge(request: HttpRequest, student_id: int, context: dict[str, Any]) -> Ht
     form = OtherStudentForm(request.POST or None)
     context["form"] = form
     if form.is_valid() and form.other is not None:
+        log_reading(request, form.other)
         try:
             refuse_unsafe(merged=form.other, into=into)
         except CannotMerge as refusal:

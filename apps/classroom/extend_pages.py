@@ -17,7 +17,7 @@ from apps.classroom.extend import LONGEST, MOST, extend_access, extensions_of
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.dates import today
 from apps.core.input_fields import is_row_number
-from apps.core.staff.admin_log import log_rows
+from apps.core.staff.admin_log import log_reading_of, log_rows
 from apps.core.staff.limits import OverLimit, check_extensions
 
 PERMISSION = "classroom.extend_enrolment"
@@ -96,6 +96,7 @@ def extend_page(request: HttpRequest) -> HttpResponse:
     ]
     rows = Enrolment.objects.filter(pk__in=numbers[:MOST])
     enrolments = rows.select_related("student", "subject", "lesson").order_by("pk")
+    log_reading_of(request, list(enrolments))
     form = ExtendForm(request.POST or None)
     context: dict[str, Any] = {
         "title": "Ampliar accesos",

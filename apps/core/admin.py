@@ -189,6 +189,7 @@ StuckFilter = choice_filter(
 class MailAdmin(ReadOnlyAdmin):
     """The outbox. Staff read the mails here, without their secret links; readings are logged."""
 
+    logs_reading = True
     list_display = (
         "to",
         "what",
@@ -346,12 +347,7 @@ class MailAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        page = super().changeform_view(request, object_id, form_url, extra_context)
-        # The object is None where the page has redirected: the mail is gone.
-        mail = self.get_object(request, object_id) if object_id else None
-        if isinstance(mail, Mail):
-            log_reading(request, mail)
-        return page
+        return super().changeform_view(request, object_id, form_url, extra_context)
 
     @admin.action(description="No enviar los fallidos ni los retenidos", permissions=["retry"])
     def discard(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:

@@ -151,7 +151,10 @@ class InvoiceAdmin(ReadOnlyAdmin):
 
     @method_decorator(fresh_password_required)
     def _issue(self, request: HttpRequest) -> HttpResponse:
-        form = IssueForm(request.POST or None, initial=_initial(request.GET.get("pedido", "")))
+        known = _order_of(request.GET.get("pedido", ""))
+        if known is not None:
+            log_reading(request, known)
+        form = IssueForm(request.POST or None, initial=_initial(known))
         if request.method == "POST" and form.is_valid():
             details = dict(form.cleaned_data)
             order = Order.objects.filter(pk=details.pop("order")).first()
@@ -192,6 +195,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
 
     @method_decorator(fresh_password_required)
     def _correct(self, request: HttpRequest, invoice: Invoice) -> HttpResponse:
+        log_reading(request, invoice)
         form = BillingForm(request.POST or None, initial=invoice.recipient or {})
         if request.method == "POST" and form.is_valid():
             try:
@@ -300,10 +304,13 @@ def _link_to(invoice: Invoice) -> SafeString:
     return format_html('<a href="{}">{}</a>', url, invoice.code)
 
 
-def _initial(order_id: str) -> dict[str, Any]:
+def _order_of(number: str) -> Order | None:
+    is_number = number.isascii() and number.isdecimal() and len(number) < 19
+    return Order.objects.filter(pk=int(number)).first() if is_number else None
+
+
+def _initial(order: Order | None) -> dict[str, Any]:
     """The order's number, and what is known of its buyer."""
-    is_number = order_id.isascii() and order_id.isdecimal() and len(order_id) < 19
-    order = Order.objects.filter(pk=int(order_id)).first() if is_number else None
     if order is None:
         return {}
     details = BillingDetails.objects.filter(order=order).first()

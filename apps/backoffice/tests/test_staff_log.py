@@ -17,14 +17,19 @@ from apps.catalogue.models import Lesson, Subject, University
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.models import DeletedRow, Mail, StaffAction
 from apps.core.privacy import erase_all, preview_erasure, purge_all
-from apps.invoices.models import Invoice
+from apps.invoices.models import BillingDetails, Invoice
 from apps.leads.models import Lead, Quote, Withdrawal
+from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, PromoUse, ReferralReward
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.orders.tests.test_staff_limits import make_order
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from tests.helpers.admin import admin_url
-from tests.helpers.factories import make_promo, make_subject
+from tests.helpers.admin_addresses import first_rows, patterns, url_of
+from tests.helpers.commands import run_worker
+from tests.helpers.factories import BRUNO, make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -179,6 +184,94 @@ def test_pages_beside_a_form_and_histories_log_their_reading_too(client):
         if has_address and not StaffAction.objects.filter(kind="read").exists():
             unlogged.append(model.__name__)
     assert unlogged == []
+
+
+# Lists, also the book of invoices, "Hoy" and the search, tell a line of each of many people. The
+# people in the samples of mails are made up.
+LISTS = ("_changelist", "index", "search", "autocomplete", "app_list", "invoices_book")
+SAMPLES = "core_mail_sample"
+
+
+def test_every_page_with_personal_data_logs_its_reading(client):
+    """Each address of the admin, also those that name their rows in the query."""
+    rows = first_rows()
+    client.force_login(User.objects.create_superuser("olga", password="x"))
+    order = Order.objects.first()
+    BillingDetails.objects.update_or_create(
+        order=order,
+        defaults={
+            "name": "Zoe Rey", "tax_id": "12345678Z", "country": "ES",
+            "address": "Calle Mayor 77", "postal_code": "28001", "city": "Madrid",
+        },
+    )  # fmt: skip
+    queries = {
+        "invoices_invoice_issue": f"?pedido={order.pk}",
+        "classroom_enrolment_extend": f"?m={Enrolment.objects.first().pk}",
+    }
+    personal = re.compile(
+        r"(?<!ana\.ejemplo)@example\.(?:com|org)\b|12345678Z|Calle Mayor 77|Zoe Rey"
+    )
+    unlogged, seen = [], set()
+    for route, pattern in patterns(admin.site.urls[0]):
+        name = pattern.name or ""
+        if name.endswith(LISTS) or name.startswith(SAMPLES) or name == "logout":
+            continue
+        StaffAction.objects.all().delete()
+        answer = client.get(url_of(route, pattern, rows) + queries.get(name, ""))
+        if answer.status_code != 200 or answer.streaming:
+            continue
+        if personal.search(answer.content.decode(errors="ignore")):
+            seen.add(name)
+            if not StaffAction.objects.filter(kind__in=("read", "exported")).exists():
+                unlogged.append(name)
+    assert unlogged == []
+    # The pages are asked with rows that they show.
+    assert {*queries, "merge_students", "invoices_invoice_recipient", "leads_lead_delete"} <= seen
+
+
+def test_previews_that_tell_about_somebody_log_their_reading(client):
+    """Answers to forms: their addresses, and the numbers in their queries, can be made up."""
+    olga = User.objects.create_superuser("olga", password="x")
+    client.force_login(olga)
+    subject = make_subject("Microeconomía comprada")
+    for number, name in enumerate(("bruno", "clara")):
+        bought = make_order(olga, subject=subject, email=f"{name}@example.com")
+        payment = ConfirmedPayment(f"pi_{number}", 182_40)
+        mark_paid(order_id=bought.pk, payment=payment, actor="Stripe")
+    run_worker()
+    bruno, clara = Student.objects.order_by("email")
+    enrolments = Enrolment.objects.filter(student__in=(bruno, clara)).order_by("pk")
+    ids = [str(row.pk) for row in enrolments]
+    order = {
+        **BRUNO, "email": bruno.email, "subjects": [subject.pk], "payment_type": "full_payment",
+        "paid_by": "link", "discount": "", "reason": "", "preview": "x",
+    }  # fmt: skip
+    until = f"{timezone.localdate() + timedelta(days=30):%Y-%m-%d}"
+    extend, merge = "admin:classroom_enrolment_extend", "admin:merge_students"
+    pages = [
+        (reverse("admin:orders_order_nuevo"), order, [("students.student", f"{bruno.pk}", "")]),
+        (
+            f"{reverse(extend)}?m={','.join(ids)}",
+            {"until": until, "reason": "Enfermedad"},
+            [("classroom.enrolment", "", ", ".join(ids))],
+        ),
+        (
+            reverse(merge, args=[bruno.pk]),
+            {"email": clara.email},
+            [("students.student", f"{row.pk}", "") for row in (bruno, clara)],
+        ),
+    ]
+    for page, sent, expected in pages:
+        for _ in range(2):
+            shown = client.post(page, sent)
+            assert (shown.status_code, bruno.email in shown.text) == (200, True), page
+        read = StaffAction.objects.filter(kind="read").order_by("pk")
+        assert list(read.values_list("about", "object_id", "text")) == expected, page
+        StaffAction.objects.all().delete()
+
+    # Who has bought nothing of it is not read.
+    client.post(reverse("admin:orders_order_nuevo"), {**order, "subjects": [make_subject("B").pk]})
+    assert not StaffAction.objects.exists()
 
 
 @pytest.mark.usefixtures("carla")

@@ -1,6 +1,6 @@
 """The admin's log: what staff did beyond forms."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -59,14 +59,31 @@ def log_reading(request: HttpRequest, row: Model) -> None:
 
     Only the log of staff has readings: Django's own lists what somebody has changed.
     """
+    _log_once(request, type(row), object_id=str(row.pk), object_repr=str(row)[:200])
+
+
+def log_reading_of(request: HttpRequest, rows: Sequence[Model]) -> None:
+    """Log that a member of staff has viewed these rows of one model on one page.
+
+    It is one entry, which names all of them, unless it was just logged.
+    """
+    if len(rows) == 1:
+        log_reading(request, rows[0])
+    elif rows:
+        title = f"{rows[0]._meta.verbose_name_plural}: {len(rows)}"
+        numbers = ", ".join(str(row.pk) for row in rows)
+        _log_once(request, type(rows[0]), text=numbers, object_repr=title[:200])
+
+
+def _log_once(request: HttpRequest, model: type[Model], *, object_repr: str, **named: str) -> None:
     about = {
         "actor_id": request.user.pk,
         "kind": StaffAction.Kind.READ,
-        "about": type(row)._meta.label_lower,
-        "object_id": str(row.pk),
+        "about": model._meta.label_lower,
+        **named,
     }
     since = timezone.now() - ONE_READING
     if not StaffAction.objects.filter(**about, at__gt=since).exists():
         StaffAction.objects.create(
-            **about, actor_name=request.user.get_username(), object_repr=str(row)[:200]
+            **about, actor_name=request.user.get_username(), object_repr=object_repr
         )

@@ -47,6 +47,7 @@ class LeadAdmin(AcademyModelAdmin):
         moment("created_at", "recibida"),
         "waited",
     )
+    logs_reading = True
     list_filter = (
         "status",
         "kind",

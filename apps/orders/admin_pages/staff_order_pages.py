@@ -59,6 +59,7 @@ from apps.orders.models.staff_order import LARGE_DISCOUNT_PERCENT, is_large_disc
 from apps.orders.models.statuses import EventKind
 from apps.orders.offer.cart import CheckoutItem
 from apps.pricing.payment_type import PaymentType
+from apps.students.models import Student
 
 # In the session: what forms of new orders begin with, by the key in their address. The values
 # themselves are no part of the address, which would write personal data into logs.
@@ -237,11 +238,19 @@ def new_order(request: HttpRequest) -> HttpResponse:
             priced = price_request(wanted)
             if _lacks_password(request, wanted, priced.agreed.total_cents):
                 return _ask_for_password(request, form)
+            _log_purchases(request, wanted, priced)
             over_limit = _over_limit(request, priced, wanted)
             context |= _preview_of(wanted, priced) | {"over_limit": over_limit}
     except AcademyError as refusal:
         form.add_error(None, refusal.message)
     return _page(request, "orders/staff_order.html", context)
+
+
+def _log_purchases(request: HttpRequest, wanted: OrderRequest, priced: PricedRequest) -> None:
+    """Log the reading of the student of whom the page says what they have bought before."""
+    student = Student.objects.with_email(wanted.email) if priced.bought_before else None
+    if student is not None:
+        log_reading(request, student)
 
 
 def _preview_of(wanted: OrderRequest, priced: PricedRequest) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 
 from apps.core.errors import AcademyError
 from apps.core.money import format_euros
-from apps.core.staff.admin_log import log_action
+from apps.core.staff.admin_log import log_action, log_reading
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.admin_pages.staff_order_pages import OrderContentsForm
 from apps.orders.by_staff.create import OrderRefused
@@ -60,6 +60,7 @@ def _recreate(request: HttpRequest, payment_id: int, context: dict[str, Any]) ->
     except AcademyError as refusal:
         messages.error(request, refusal.message)
         return redirect("admin:orders_payment_change", payment.pk)
+    log_reading(request, payment)
     form = RecreateForm(request.POST or None, initial=_known(paid))
     # Nobody else gets what this buyer has paid for.
     form.fields["email"].disabled = bool(paid.email)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.classroom.models import Enrolment
-from apps.core.models import Mail
+from apps.core.models import Mail, StaffAction
 from apps.orders.by_staff.recreate import LostOrder, recreate_order
 from apps.orders.models import Order, Payment
 from apps.orders.offer.cart import CartLine
@@ -69,6 +69,8 @@ def test_lost_order_is_made_again_once_at_the_price_that_was_paid(api, sandbox, 
 
     form = filled(client.get(page_of(payment)))
     assert (form["email"], form["subjects"]) == (ANA["email"], [subject.pk])
+    read = StaffAction.objects.filter(kind="read", about="orders.payment")
+    assert [row.object_id for row in read] == [f"{payment.pk}"]
     shown = client.post(page_of(payment), form).content.decode().replace("\xa0", " ")
     assert "El pedido será de 182,40 €" in shown
     assert f"{subject.name}: 192,00 €" in shown
