@@ -21,7 +21,7 @@ from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.orders.checkout.recover import may_be_known_to_others
 from apps.orders.errors import OrderNotFound
 from apps.orders.ledger.history import flag, note
-from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.locks import lock_orders, locked_order
 from apps.orders.models import Gift, Order, PromoUse
 from apps.orders.models.staff_order import is_personal
 from apps.orders.models.statuses import EVER_PAID, EventKind
@@ -137,8 +137,7 @@ def use_correction(token: str) -> bool:
     # Lock as a payment does: the orders, the codes, the access, and the students last. A second use
     # of the link waits here.
     students = [before, to] if to else [before]
-    orders = Order.objects.select_for_update(no_key=True).filter(student__in=students)
-    list(orders.order_by("pk"))
+    lock_orders(Order.objects.filter(student__in=students))
     codes = PromoCode.objects.select_for_update(no_key=True).filter(student__in=students)
     list(codes.order_by("pk"))
     is_idle = lock_access([student.pk for student in students])

@@ -23,6 +23,7 @@ from apps.core.privacy import (
 )
 from apps.orders.gifts import privacy as _gifts  # noqa: F401  (registers its rules)
 from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import (
     CART_LIFE,
     Dispute,
@@ -154,9 +155,9 @@ def _erase_invitations(email: str) -> None:
     held = ReferralReward.objects.filter(
         student__email=email.strip().lower(), status=ReferralReward.Status.HELD
     )
+    # Lock the orders before their rewards, as a refund does.
+    lock_orders(Order.objects.filter(pk__in=held.values("order")))
     for reward in held.select_related("order").order_by("order_id"):
-        # Lock the order before its reward, as a refund does.
-        Order.objects.select_for_update(no_key=True).get(pk=reward.order_id)
         cancel_reward(reward.order, "La cuenta de quien invitó se ha borrado")
     # Lock codes after orders, as a payment does.
     _codes_of(email).update(active=False)
@@ -196,7 +197,7 @@ def _preview(email: str) -> list[str]:
 
 def _erase(email: str) -> None:
     # A payment may have arrived since the preview, so check again. The locks keep others out.
-    addresses = {order.email.lower() for order in _lock(_of(email))} | {email}
+    addresses = {order.email.lower() for order in lock_orders(_of(email))} | {email}
     addresses |= set(
         FormerEmail.objects.filter(student__email=email).values_list("email", flat=True)
     )
@@ -248,17 +249,13 @@ def _in_use(email: str) -> bool:
     return _of(email).filter(status=Order.Status.CART).exists()
 
 
-def _lock(orders: QuerySet[Order]) -> list[Order]:
-    return list(orders.select_for_update(no_key=True, of=("self",)).order_by("pk"))
-
-
 @transaction.atomic
 def delete_orders(orders: QuerySet[Order]) -> int:
     """Delete orders with their history, payments and reserved code uses; return their number.
 
     The query runs again under the locks: an order that was paid at the same moment stays.
     """
-    locked = [order.pk for order in _lock(orders)]
+    locked = [order.pk for order in lock_orders(orders)]
     ids = list(orders.filter(pk__in=locked).values_list("pk", flat=True))
     for order in Order.objects.filter(pk__in=ids).order_by("pk"):
         promo_uses.release(order)

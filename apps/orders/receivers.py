@@ -5,6 +5,7 @@ from typing import Any
 from django.dispatch import receiver
 
 from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import Order
 from apps.orders.models.statuses import EventKind
 from apps.orders.settlement.new_address import follow_student
@@ -13,9 +14,9 @@ from apps.students.signals import email_changed, email_changing
 
 
 @receiver(email_changing)
-def lock_orders(sender: Any, student_id: int, **kwargs: Any) -> None:
+def lock_orders_of_student(sender: Any, student_id: int, **kwargs: Any) -> None:
     """Lock the student's orders before the student, as a payment does."""
-    list(Order.objects.select_for_update(no_key=True).filter(student=student_id).order_by("pk"))
+    lock_orders(Order.objects.filter(student=student_id))
 
 
 @receiver(email_changed)
@@ -24,10 +25,7 @@ def move_orders(sender: Any, student: Student, before: str, actor: str, **kwargs
 
     Carts that anybody may have prepared expire instead.
     """
-    orders = Order.objects.select_for_update(no_key=True).filter(
-        student=student, email__iexact=before
-    )
-    for order in orders.order_by("pk"):
+    for order in lock_orders(Order.objects.filter(student=student, email__iexact=before)):
         if not follow_student(order, email=student.email, actor=actor):
             continue
         reason = f"Correo cambiado: de {before} a {student.email}"

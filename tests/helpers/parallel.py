@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from threading import Barrier, Thread
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
+import pytest
 from django.db import connection, transaction
 
 from tests.helpers.commands import somebody_waits_for_a_lock
@@ -65,3 +67,38 @@ def in_the_same_instant(now: Callable[[], T], then: Callable[[], T]) -> list[T]:
     if isinstance(result, Exception):
         raise result
     return [first, result]
+
+
+def while_it_waits(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, act: Callable[[], object]
+) -> Callable[[], list[Exception]]:
+    """Let this function of the module run once `act`, in a thread, waits for a lock.
+
+    Returns what waits for the end of `act` and returns what that has raised. Needs PostgreSQL and
+    `django_db(transaction=True)`.
+    """
+    found = getattr(module, name)
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            act()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    second = Thread(target=run)
+
+    def slow(*args: Any, **more: Any) -> Any:
+        second.start()
+        wait_until(somebody_waits_for_a_lock)
+        return found(*args, **more)
+
+    def end() -> list[Exception]:
+        second.join(timeout=60)
+        assert not second.is_alive()
+        return errors
+
+    monkeypatch.setattr(module, name, slow)
+    return end

@@ -189,14 +189,14 @@ def test_erasure_keeps_a_cart_with_a_payment_without_personal_data(order):
 
 def test_cart_paid_during_its_deletion_is_kept(order, monkeypatch):
     cart = open_cart(order)
-    lock = order_privacy._lock
+    lock = order_privacy.lock_orders
 
     def paid_while_we_waited(orders):
         rows = lock(orders)
         Order.objects.filter(pk=cart.pk).update(status="paid", paid_at=timezone.now())
         return rows
 
-    monkeypatch.setattr(order_privacy, "_lock", paid_while_we_waited)
+    monkeypatch.setattr(order_privacy, "lock_orders", paid_while_we_waited)
     assert order_privacy.delete_orders(Order.objects.filter(status="cart")) == 0
     erase_all(order.email)
     assert Order.objects.get(pk=cart.pk).status == "paid"

@@ -6,6 +6,7 @@ from django.db.models import Q
 from apps.classroom.move_access import lock_access, merge_access
 from apps.core.errors import Conflict
 from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import Dispute, Gift, Order, PromoUse, ReferralReward, Refund
 from apps.orders.models.statuses import EventKind
 from apps.orders.rewards.service import cancel_reward
@@ -31,9 +32,7 @@ def merge_students(*, merged_id: int, into_id: int, actor: str) -> bool:
     """
     ids = [merged_id, into_id]
     # Lock as a payment does: the orders, the codes, the access, and the students last.
-    orders = list(
-        Order.objects.select_for_update(no_key=True).filter(student__in=ids).order_by("pk")
-    )
+    orders = lock_orders(Order.objects.filter(student__in=ids))
     list(PromoCode.objects.select_for_update(no_key=True).filter(student__in=ids).order_by("pk"))
     is_idle = lock_access(ids)
     rows = Student.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")

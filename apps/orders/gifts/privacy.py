@@ -21,6 +21,7 @@ from apps.core.privacy import (
 from apps.orders.gifts.change import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag
+from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import Gift, Order
 from apps.orders.models.gift import GiftQuerySet
 from apps.orders.models.statuses import SOLD, EventKind
@@ -77,7 +78,7 @@ def _erase(email: str) -> None:
     of_order = Q(gift__in=_given(email)) | Q(gift__in=_received(email))
     # The lock keeps a delivery out.
     orders = Order.objects.filter(pk__in=Order.objects.filter(of_order).values("pk"))
-    list(orders.select_for_update(no_key=True).order_by("pk"))
+    lock_orders(orders)
     _preview(email)
     for gift in _received(email).waiting().filter(order__status__in=SOLD).select_related("order"):
         order = gift.order

@@ -8,6 +8,7 @@ from django.db import transaction
 from apps.core.database import require_transaction
 from apps.core.monitoring.incidents import IncidentKind, note_incident, register_incident
 from apps.core.monitoring.purchase_log import log_step
+from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
 
@@ -52,8 +53,7 @@ def flag(order: Order, *, kind: EventKind, actor: str, reason: str) -> None:
 @transaction.atomic
 def attend_flags(order_ids: Iterable[int], *, actor: str) -> int:
     """Clear the flags of these orders, which staff have attended to. Returns how many had one."""
-    orders = Order.objects.select_for_update(no_key=True).exclude(flag="").order_by("pk")
-    rows = list(orders.filter(pk__in=order_ids))
+    rows = lock_orders(Order.objects.exclude(flag="").filter(pk__in=order_ids))
     for order in rows:
         note(order, kind=EventKind.ATTENDED, actor=actor, reason=f"Atendido: {order.flag}")
         order.flag = ""

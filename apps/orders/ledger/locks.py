@@ -1,5 +1,7 @@
 """The locks of an order and of a buyer (docs/rules.md, "Orders and their states")."""
 
+from django.db.models import F, QuerySet
+
 from apps.core.database import lock_names
 from apps.core.identity import email_identity, phone_identity
 from apps.orders.models import Order
@@ -13,6 +15,17 @@ def locked_order(order_id: int) -> Order:
     `student`, and PostgreSQL would then find no row that fits the join.
     """
     return Order.objects.select_for_update(no_key=True).get(pk=order_id)
+
+
+def lock_orders(orders: QuerySet[Order]) -> list[Order]:
+    """Return these orders with their rows locked, in the one order for whoever locks several.
+
+    Unpaid ones come first, then the others as they were paid: a payment locks its order before the
+    orders with whose money it is paid, too (an exchanged line, lessons). A dispute or a refund
+    locks an order before those that were paid with its money, which was later.
+    """
+    rows = orders.select_for_update(no_key=True, of=("self",))
+    return list(rows.order_by(F("paid_at").asc(nulls_first=True), "pk"))
 
 
 def lock_buyer(*, email: str, phone: str, order: Order | None) -> None:

@@ -11,7 +11,7 @@ from apps.classroom.models import Enrolment
 from apps.classroom.rights import access_end
 from apps.core.dates import today
 from apps.orders.ledger.lines import order_money
-from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.statuses import SOLD, OrderStatus
 
@@ -85,7 +85,7 @@ def _left_of(lines: Iterable[OrderLine]) -> Iterable[tuple[OrderLine, int]]:
 
 
 def lock_credited_orders(order: Order) -> None:
-    """Lock the orders of the lessons that make this order cheaper, in the order of their ids.
+    """Lock the orders of the lessons that make this order cheaper.
 
     So a refund of a lesson and a payment that counts on it see each other. The caller holds the
     lock of `order`, which is locked before them.
@@ -96,8 +96,8 @@ def lock_credited_orders(order: Order) -> None:
     if not subjects:
         return
     lessons = _own_lines(order.student_id).filter(lesson__isnull=False, subject__in=subjects)
-    for order_id in sorted(set(lessons.values_list("order", flat=True)) - {order.pk}):
-        locked_order(order_id)
+    ids = set(lessons.values_list("order", flat=True)) - {order.pk}
+    lock_orders(Order.objects.filter(pk__in=ids))
 
 
 def credited_lines(order: Order) -> dict[int, Order]:

@@ -159,23 +159,24 @@ def _pause(order: Order, dispute: Dispute, provider: str) -> None:
 def _paid_with_money_of(order: Order) -> list[Order]:
     """The orders that stand with the money of this one, and so on, with their rows locked.
 
-    Its lines were exchanged for them, or its lessons made their whole subject cheaper. An order
-    that was paid with a credit never locks the order of its line again, so that the two can't wait
-    for each other.
+    Its lines were exchanged for them, or its lessons made their whole subject cheaper. Each was
+    paid later than the order whose money it has, so they are locked in the order of `lock_orders`.
+    An order that was paid with a credit never locks the order of its line again.
     """
     found: dict[int, Order] = {}
-    waiting = [order]
-    while waiting:
-        one = waiting.pop()
+    next_ones: set[int] = set()
+    one = order
+    while True:
         exchanged = Refund.objects.filter(payment__order=one, credited_to__isnull=False)
-        ids = {
+        next_ones |= {
             *exchanged.values_list("credited_to_id", flat=True),
             *(whole.pk for whole in credited_lines(one).values()),
         }
-        for order_id in sorted(ids - {order.pk, *found}):
-            found[order_id] = locked_order(order_id)
-            waiting.append(found[order_id])
-    return list(found.values())
+        next_ones -= {order.pk, *found}
+        first = Order.objects.filter(pk__in=next_ones).order_by("paid_at", "pk").first()
+        if first is None:
+            return list(found.values())
+        one = found[first.pk] = locked_order(first.pk)
 
 
 def _stands_with_disputed_money(order: Order) -> bool:

@@ -17,7 +17,7 @@ from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import Balance, balance_of
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import lines_left, shares_of
-from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.locks import lock_orders
 from apps.orders.ledger.plan_end import refund_late_payments
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Gift, Order, OrderLine, Refund
@@ -200,8 +200,11 @@ def wholes_that_end(order: Order, request: RefundRequest, after: Balance) -> dic
 
 def _end_unpaid_wholes(order: Order, request: RefundRequest, after: Balance, *, actor: str) -> None:
     reason = f"Se devuelven las lecciones del pedido {order.pk}, con las que se pagó este pedido"
-    for subject_id, row in wholes_that_end(order, request, after).items():
-        whole = locked_order(row.pk)
+    wholes = wholes_that_end(order, request, after)
+    ids = [row.pk for row in wholes.values()]
+    locked = {row.pk: row for row in lock_orders(Order.objects.filter(pk__in=ids))}
+    for subject_id, row in wholes.items():
+        whole = locked[row.pk]
         lines = list(whole.lines.all())
         ending = [line for line in lines if line.subject_id == subject_id]
         withdraw_order_access(whole, ending, actor=actor)

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from apps.core.money import format_euros
 from apps.orders.ledger.history import note
-from apps.orders.ledger.locks import locked_order
-from apps.orders.models import Refund
+from apps.orders.ledger.locks import lock_orders, locked_order
+from apps.orders.models import Order, Refund
 from apps.orders.models.statuses import REFUND_COUNTED, EventKind
 
 
@@ -43,6 +43,7 @@ def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     """
     done = 0
     chosen = Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment")
+    lock_orders(Order.objects.filter(pk__in={refund.payment.order_id for refund in chosen}))
     # The oldest first: a later one, once it is recorded, would replace it.
     for refund in chosen.order_by("pk"):
         order = locked_order(refund.payment.order_id or 0)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -27,9 +28,11 @@ from apps.orders.refunds.effects import RefundRequest, apply_refund_effects
 from apps.orders.refunds.preview import preview
 from apps.orders.refunds.record import ReportedRefund, record_refunds
 from apps.orders.refunds.request import RefundRefused, request_refund
+from apps.orders.settlement import mark_paid as settlement
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.audit.run import audit
 from apps.students.models import Student
+from apps.students.services import change_email
 from tests.helpers.factories import (
     ANA,
     BRUNO,
@@ -40,7 +43,7 @@ from tests.helpers.factories import (
     single,
     whole,
 )
-from tests.helpers.parallel import in_parallel
+from tests.helpers.parallel import in_parallel, while_it_waits
 from tests.helpers.refunds import make_clerk
 from tests.helpers.shop import Api
 from tests.helpers.student_session import sign_in_as
@@ -424,3 +427,19 @@ def test_whole_paid_and_lesson_refunded_at_the_same_moment(shop, ana, calculus, 
     refunded = order_money(Order.objects.get(pk=lesson.pk)).lines[0].is_refunded
     assert order.status == Order.Status.PAID
     assert not refunded or order.flag
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_payment_of_a_whole_waits_for_no_new_address(shop, ana, calculus, offered, monkeypatch):
+    """Both lock the order of the lesson and that of the whole, in one order."""
+    lesson = buy(shop, first_lesson(calculus), total="52.25")
+    _, saved = save(shop, whole(calculus), total="137.75")
+    change = partial(change_email, student_id=lesson.student_id, email="nueva@example.com")
+    end = while_it_waits(monkeypatch, settlement, "lock_credited_orders", change)
+
+    pay(saved["order_id"])
+
+    assert end() == []
+    order = Order.objects.get(pk=saved["order_id"])
+    assert (order.status, order.email) == ("paid", "nueva@example.com")
