@@ -211,7 +211,8 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             first_name=data["first_name"] or "",
             last_name=data["last_name"] or "",
             save_for_later=data["save_for_later"],
-            by_transfer=data["by_transfer"],
+            # A saved cart is checked once it is paid, so it waits for no transfer.
+            by_transfer=data["by_transfer"] and not data["save_for_later"],
             buy_again=data["buy_again"],
             beside_wallet=data["wallet_boxes"],
             order_id=data["recovery_order_id"],

@@ -9,13 +9,19 @@ from django.utils import timezone
 
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail, SiteSettings
-from apps.orders.by_staff.receive import ReceivedTransfer, outcome_of, receive_transfer
+from apps.orders.by_staff.receive import (
+    ReceivedTransfer,
+    TransferRefused,
+    outcome_of,
+    receive_transfer,
+)
 from apps.orders.checkout.by_transfer import expire_unpaid, remind_buyers
 from apps.orders.jobs import follow_transfers
 from apps.orders.models import Gift, Order, Payment, StaffOrder
 from apps.orders.models.statuses import PaymentKind
 from apps.payments.context import academy_props
 from apps.payments.events.reconcile import reconcile
+from apps.students.services import find_or_create_student
 from tests.helpers.completion import again, assert_paid_once, confirm_correction
 from tests.helpers.factories import (
     BRUNO,
@@ -42,6 +48,14 @@ def body(sandbox):
 def waiting(api, body):
     """Bruno's order of 182.40 €, which waits for his transfer."""
     return api.checkout({**body, "by_transfer": True})
+
+
+@pytest.fixture
+def friend_code(db):
+    owner = find_or_create_student(email="ana@example.com", phone="+34600111111")
+    return make_promo(
+        "AMIGO-ANA22222", kind="FIJO", value="15", is_referral_code=True, student=owner
+    )
 
 
 def arrive(order_id, clerk, cents=18240):
@@ -133,6 +147,50 @@ def test_buyer_who_changes_their_mind_pays_by_card_and_nothing_waits(
     sandbox.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
     assert_paid_once(waiting["order_id"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"total_amount": 91.20, "promo_code": "MITAD"},
+        {"total_amount": 91.20, "promo_code": "UNAVEZ"},
+        {"total_amount": 167.40, "promo_code": "AMIGO-ANA22222"},
+        {"total_amount": 192.0, "payment_type": "installment"},
+        {},
+    ],
+    ids=["number of uses", "uses of a student", "friend code", "instalments", "same cart"],
+)
+def test_saved_cart_is_no_transfer_and_waits_for_none(api, body, friend_code, changes):
+    """A saved cart is checked once it is paid: code, instalments, acceptances, earlier purchases."""
+    make_customer(body["email"])
+    know_device(api.client, body["email"])
+    promo = make_promo("MITAD", kind="PORCENTAJE", value="50", max_uses=1)
+    make_promo("UNAVEZ", kind="PORCENTAJE", value="50", max_uses_per_student=1)
+    waiting = api.checkout({**body, "by_transfer": True})
+
+    # Of a buyer who is not known, earlier purchases do not refuse a friend code yet.
+    buyer = Api() if "AMIGO" in changes.get("promo_code", "") else api
+    answer = buyer.checkout(
+        again(waiting, {**body, **changes}, by_transfer=True, save_for_later=True)
+    )
+
+    assert "transfer" not in answer
+    assert not Order.objects.awaiting_transfer().exists()
+    with pytest.raises(TransferRefused):
+        arrive(waiting["order_id"], make_clerk(), cents=91_20)
+    promo.refresh_from_db()
+    assert promo.uses_taken == 0
+
+
+def test_saved_cart_changes_no_order_of_which_a_part_has_arrived(api, waiting, body):
+    arrive(waiting["order_id"], make_clerk(), cents=64_00)
+    plan = again(waiting, {**body, "total_amount": 192.0, "payment_type": "installment"})
+    for way in (False, True):
+        status, answer = api.post(
+            "process-checkout", {**plan, "by_transfer": way, "save_for_later": True}
+        )
+        assert (status, answer["code"]) == (409, "payment_in_progress")
+    assert Order.objects.get().payment_type == "full_payment"
 
 
 def test_order_of_which_a_part_has_arrived_is_not_paid_by_card(api, waiting, body, audited):
