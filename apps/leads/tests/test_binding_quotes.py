@@ -367,6 +367,17 @@ def test_friend_code_in_the_quote_is_reserved_and_used(api, sandbox, pair, invit
     assert PromoUse.objects.get().status == "used"
 
 
+def test_friend_code_in_the_quote_is_held_by_no_transfer_of_a_stranger(
+    api, sandbox, pair, friend_code
+):
+    quote = make_quote(api, *pair, wasInvited=True, friendCode=friend_code.code, fullPayment=True)
+    asked = body(quote, *map(whole, pair), total=quote.binding_price, by_transfer=True)
+    status, answer = api.post("process-checkout", asked)
+
+    assert (status, answer["code"]) == (409, "promo_refused")
+    assert not PromoUse.objects.exists()
+
+
 @pytest.mark.parametrize("who", ["Ana", "bought before", "used up"])
 def test_friend_discount_is_removed_for_buyers_who_may_not_use_the_code(
     api, sandbox, pair, invited, friend_code, who

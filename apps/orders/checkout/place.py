@@ -25,7 +25,7 @@ from apps.orders.models import Order, PromoUse, StaffOrder
 from apps.orders.models.staff_order import is_personal, is_renewal
 from apps.orders.offer.offer import Asked, Offer, offer_for
 from apps.orders.promo import uses as promo_uses
-from apps.orders.promo.uses import Standing
+from apps.orders.promo.uses import FriendCodeAwaitsTransfer, FriendCodeInUse, Standing
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.models import Consent, Student
@@ -103,7 +103,7 @@ def place(checkout: Checkout) -> Placed:
     if is_stranger and not (checkout.save_for_later or gift):
         mail_already_bought.enqueue(order_id=order.pk)
     if offer.code is not None and not checkout.save_for_later:
-        _take_over_friend_code(offer.code)
+        _take_over_friend_code(offer.code, buyer_is_known=checkout.buyer_is_known)
         promo_uses.reserve(offer.code, order)
     record_consents(
         student=order.student,
@@ -157,7 +157,8 @@ def _has_same_lines(by_staff: StaffOrder, offer: Offer) -> bool:
 def _refuse_counted_code(checkout: Checkout, offer: Offer, order: Order | None) -> None:
     """Raise PromoRefused if a transfer by somebody unknown would hold a use of a code for days.
 
-    A stranger could otherwise take all uses of a code, or those of another person, without paying.
+    A stranger could otherwise take all uses of a code, or those of another person, without paying:
+    a mailbox has one reservation of a friend code, too.
     Whoever has signed in holds no use of another person, but may have many mailboxes: the uses of
     all are for buyers who have paid before, for one transfer at a time. The code is locked.
     """
@@ -165,6 +166,10 @@ def _refuse_counted_code(checkout: Checkout, offer: Offer, order: Order | None) 
     if promo is None or not checkout.by_transfer:
         return
     is_known = checkout.buyer_is_known
+    if promo.is_referral_code and not is_known:
+        raise PromoRefused(
+            "Un código de amigo no vale con transferencia: paga con tarjeta, o sigue sin él."
+        )
     is_taken = promo.max_uses is not None and not (
         is_known and Order.objects.has_customer(checkout.email)
     )
@@ -211,15 +216,18 @@ def _credit_for(checkout: Checkout, order: Order | None, student: Student | None
     return order.student_id if named is not None and named.pk == order.student_id else None
 
 
-def _take_over_friend_code(code: Standing) -> None:
+def _take_over_friend_code(code: Standing, *, buyer_is_known: bool) -> None:
     """Release the friend code that another unpaid cart of the same mailbox has reserved.
 
     A mailbox has one reservation of a friend code at a time (docs/rules.md, "Friend codes and
     rewards"). Raises FriendCodeReserved if the caller has to cancel the other cart's open payment
-    first.
+    first, and PromoRefused if the other one waits for a transfer: it keeps its price.
     """
     if code.reserved is None:
         return
+    if Order.objects.awaiting_transfer().filter(pk=code.reserved.order_id).exists():
+        # A stranger is not told of the transfer.
+        raise FriendCodeAwaitsTransfer if buyer_is_known else FriendCodeInUse
     payment = code.reserved.order.payments.open().first()
     if payment is not None:
         raise FriendCodeReserved(payment)

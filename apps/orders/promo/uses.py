@@ -31,6 +31,15 @@ class FriendCodeInUse(PromoRefused):
     )
 
 
+class FriendCodeAwaitsTransfer(PromoRefused):
+    """An order of the mailbox with a friend code waits for a transfer."""
+
+    message = (
+        "Ya tienes un pedido con un código de amigo que espera tu transferencia: el descuento es "
+        "para una sola compra. Sigue sin el código."
+    )
+
+
 def find(code: str) -> PromoCode:
     """The code with this text, in any capitals. Raises PromoRefused if there is none."""
     promo = PromoCode.objects.with_code(code).first()

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 import time_machine
+from django.test import Client
 from django.utils import timezone
 
 from apps.core.mail.registry import render_for_staff
@@ -17,8 +18,10 @@ from apps.orders.by_staff.receive import (
 )
 from apps.orders.checkout.by_transfer import expire_unpaid, remind_buyers
 from apps.orders.jobs import follow_transfers
-from apps.orders.models import Gift, Order, Payment, StaffOrder
+from apps.orders.models import Gift, Order, Payment, PromoUse, ReferralReward, StaffOrder
 from apps.orders.models.statuses import PaymentKind
+from apps.orders.promo.uses import FriendCodeInUse
+from apps.payments.checkout.start import REFUSED_KNOWN_BUYERS
 from apps.payments.context import academy_props
 from apps.payments.events.reconcile import reconcile
 from apps.students.services import find_or_create_student
@@ -32,7 +35,7 @@ from tests.helpers.factories import (
     make_subject,
     whole,
 )
-from tests.helpers.parallel import in_parallel
+from tests.helpers.parallel import in_parallel, in_the_same_instant
 from tests.helpers.refunds import make_clerk, refund
 from tests.helpers.shop import Api
 
@@ -161,7 +164,7 @@ def test_buyer_who_changes_their_mind_pays_by_card_and_nothing_waits(
     ids=["number of uses", "uses of a student", "friend code", "instalments", "same cart"],
 )
 def test_saved_cart_is_no_transfer_and_waits_for_none(api, body, friend_code, changes):
-    """A saved cart is checked once it is paid: code, instalments, acceptances, earlier purchases."""
+    """A saved cart is checked once it is paid: code, plan, acceptances, earlier purchases."""
     make_customer(body["email"])
     know_device(api.client, body["email"])
     promo = make_promo("MITAD", kind="PORCENTAJE", value="50", max_uses=1)
@@ -318,6 +321,100 @@ def test_customer_pays_by_transfer_with_a_code_whose_uses_are_counted(api, body)
     assert promo.promo_uses.count() == 1
     mine = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
     assert api.checkout({**with_code, **mine})["transfer"]["amount"] == 164.16
+
+
+@pytest.fixture
+def friend_body(body, friend_code):
+    """A checkout of 167.40 € with the friend code."""
+    return {**body, "total_amount": 167.40, "promo_code": friend_code.code}
+
+
+def elsewhere() -> Api:
+    """A visitor of another network, who has shown no address."""
+    api = Api()
+    api.client = Client(REMOTE_ADDR="192.0.2.77")
+    return api
+
+
+def test_transfer_of_a_stranger_holds_no_friend_code(api, friend_body, friend_code):
+    """It would be held for days, and nobody with the address could use one."""
+    status, answer = api.post("process-checkout", {**friend_body, "by_transfer": True})
+    assert (status, answer["code"]) == (409, "promo_refused")
+    assert not friend_code.promo_uses.exists()
+
+
+def test_carts_of_a_stranger_take_no_friend_code_from_a_transfer(
+    api, friend_body, friend_code, audited
+):
+    know_device(api.client, friend_body["email"])
+    waiting = api.checkout({**friend_body, "by_transfer": True})
+    other = make_promo(
+        "AMIGO-LEO22222",
+        kind="FIJO",
+        value="15",
+        is_referral_code=True,
+        student=find_or_create_student(email="leo@example.com", phone="+34600111199"),
+    )
+    for code in (friend_code.code, other.code):
+        theirs = {**friend_body, "phone": "+34655000222", "promo_code": code}
+        status, answer = elsewhere().post("process-checkout", theirs)
+        assert (status, answer["error"]) == (409, FriendCodeInUse.message)
+
+    with in_days(2):
+        arrive(waiting["order_id"], make_clerk(), cents=167_40)
+    order = Order.objects.get(pk=waiting["order_id"])
+    assert (order.status, order.flag) == ("paid", "")
+    assert ReferralReward.objects.get().friend == order.student
+
+
+@pytest.mark.parametrize("by_transfer", [False, True])
+def test_buyer_gets_a_friends_discount_once_beside_a_transfer(
+    api, friend_body, friend_code, by_transfer
+):
+    know_device(api.client, friend_body["email"])
+    waiting = api.checkout({**friend_body, "by_transfer": True})
+    for _ in range(REFUSED_KNOWN_BUYERS.times + 1):
+        status, answer = api.post("process-checkout", {**friend_body, "by_transfer": by_transfer})
+        assert (status, answer["code"]) == (409, "promo_refused")
+        assert "espera tu transferencia" in answer["error"]
+    assert Order.objects.awaiting_transfer().get().pk == waiting["order_id"]
+
+    # The order itself goes on, and is paid in any way.
+    placed = api.checkout(again(waiting, friend_body, by_transfer=by_transfer))
+    assert placed["total_amount"] == 167.40
+    assert friend_code.promo_uses.get(status="reserved").order_id == waiting["order_id"]
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_transfers_of_a_buyer_in_the_same_instant_hold_one_friend_code(sandbox, friend_body):
+    def check_out() -> int:
+        api = Api()
+        know_device(api.client, friend_body["email"])
+        return api.post("process-checkout", {**friend_body, "by_transfer": True})[0]
+
+    assert sorted(in_parallel(check_out, 3)) == [200, 409, 409]
+    assert PromoUse.objects.get().status == "reserved"
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_cart_of_a_stranger_in_the_same_instant_leaves_the_friend_code_to_a_transfer(
+    api, sandbox, friend_body
+):
+    know_device(api.client, friend_body["email"])
+
+    def stranger() -> tuple[int, str]:
+        theirs = {**friend_body, "phone": "+34655000222"}
+        status, answer = elsewhere().post("process-checkout", theirs)
+        return status, answer.get("error", "")
+
+    waiting, refused = in_the_same_instant(
+        lambda: api.checkout({**friend_body, "by_transfer": True}), stranger
+    )
+
+    assert refused == (409, FriendCodeInUse.message)
+    assert PromoUse.objects.get(status="reserved").order_id == waiting["order_id"]
 
 
 @pytest.mark.postgres
