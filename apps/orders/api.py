@@ -80,7 +80,11 @@ def _priced_promo(
     """
     email, order = data["email"] or "", _order_of(data)
     standing = promo_uses.standing(
-        promo_uses.find(code), email=email, order=order, check_purchases=buyer_is_known
+        promo_uses.find(code),
+        email=email,
+        order=order,
+        check_purchases=buyer_is_known,
+        buyer_is_known=buyer_is_known,
     )
     total_cents = to_cents(data["cart_total"])
     asked = Asked(

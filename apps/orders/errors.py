@@ -139,14 +139,15 @@ class AlreadyPaid(AcademyError):
     message = "Este pedido ya está pagado."
 
 
-class FriendCodeReserved(Exception):
-    """Another cart of the buyer has reserved a friend code and has an open payment.
+class CodeReserved(Exception):
+    """Another cart of the buyer has reserved a code and has an open payment.
 
-    The caller cancels that payment at the provider, which releases the code, and retries.
+    The caller cancels that payment at the provider, which releases the code, and retries. If that
+    payment can't be canceled, it raises `in_use`.
     """
 
-    def __init__(self, payment: "Payment") -> None:
-        self.payment = payment
+    def __init__(self, payment: "Payment", in_use: type[AcademyError]) -> None:
+        self.payment, self.in_use = payment, in_use
 
 
 class OpenPaymentInTheWay(Exception):

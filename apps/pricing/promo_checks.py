@@ -20,11 +20,34 @@ class BuyerRefused(PromoRefused):
     """Earlier purchases refuse the code. The answer tells that the buyer has bought before."""
 
 
+class CodeInUse(PromoRefused):
+    """An unpaid cart of the mailbox holds the buyer's use. Anybody may have placed it."""
+
+    message = (
+        "Con este correo hay otra compra sin terminar que lleva este código. Termínala, inténtalo "
+        "de nuevo dentro de media hora, o sigue sin el código."
+    )
+
+
+class CodeAwaitsTransfer(PromoRefused):
+    """An order of the buyer that waits for a transfer holds the use."""
+
+    message = (
+        "Ya tienes un pedido con este código que espera tu transferencia. Sigue sin el código."
+    )
+
+
 @dataclass(frozen=True)
 class PromoBuyer:
-    """What earlier orders say about the buyer. `uses` counts the other orders with this code."""
+    """What other orders say about the buyer.
+
+    `uses`, `awaiting` and `reserved` count the orders with this code: used, of a known buyer those
+    that wait for a transfer, and unpaid carts.
+    """
 
     uses: int = 0
+    awaiting: int = 0
+    reserved: int = 0
     has_bought: bool = False
     owns_code: bool = False
 
@@ -51,13 +74,22 @@ def check_uses_left(promo: PromoCode, *, held: bool = False) -> None:
 
 def check_buyer(promo: PromoCode, buyer: PromoBuyer) -> None:
     """Raise PromoRefused if this buyer may not use the code."""
-    if promo.max_uses_per_student is not None and buyer.uses >= promo.max_uses_per_student:
-        raise BuyerRefused("Ya has usado este código.")
+    if promo.max_uses_per_student is not None:
+        _check_uses_of_buyer(promo.max_uses_per_student, buyer)
     if promo.is_referral_code:
         if buyer.owns_code:
             raise BuyerRefused("No puedes usar tu propio código de amigo.")
         if buyer.has_bought:
             raise BuyerRefused("Los códigos de amigo son solo para la primera compra.")
+
+
+def _check_uses_of_buyer(most: int, buyer: PromoBuyer) -> None:
+    if buyer.uses >= most:
+        raise BuyerRefused("Ya has usado este código.")
+    if buyer.uses + buyer.awaiting >= most:
+        raise CodeAwaitsTransfer
+    if buyer.uses + buyer.awaiting + buyer.reserved >= most:
+        raise CodeInUse
 
 
 def check_total(promo: PromoCode, total_cents: int) -> None:

@@ -11,8 +11,8 @@ from apps.orders.checkout.existing_order import lock_existing_order
 from apps.orders.checkout.request import Checkout, Placed
 from apps.orders.checkout.write import PricedCheckout, set_wishes, write_order
 from apps.orders.errors import (
+    CodeReserved,
     ExchangeIsFixed,
-    FriendCodeReserved,
     GiftChanged,
     OpenPaymentInTheWay,
     OrderAwaitsApproval,
@@ -27,7 +27,7 @@ from apps.orders.offer.offer import Asked, Offer, offer_for
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import FriendCodeAwaitsTransfer, FriendCodeInUse, Standing
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.promo_checks import PromoRefused
+from apps.pricing.promo_checks import CodeInUse, PromoRefused
 from apps.students.models import Consent, Student
 from apps.students.services import record_consents
 
@@ -41,7 +41,7 @@ def place(checkout: Checkout) -> Placed:
     quote that does not bind, today's prices apply and the offer's notice gives the reason.
 
     Locks the order's row, then the buyer of a friend code, then the promo code's row. Raises
-    OpenPaymentInTheWay or FriendCodeReserved if the caller has to cancel an open payment first, and
+    OpenPaymentInTheWay or CodeReserved if the caller has to cancel an open payment first, and
     OrderMadeMeanwhile if a concurrent request of the same page has created the order.
     """
     order = lock_existing_order(checkout)
@@ -74,6 +74,7 @@ def place(checkout: Checkout) -> Placed:
             expected_plan=None if checkout.save_for_later else checkout.expected_plan,
             student_id=signed_in.pk if signed_in and tells_bought else None,
             check_purchases=checkout.checks_purchases,
+            buyer_is_known=checkout.buyer_is_known,
             locks_code=True,
             credit_for=_credit_for(checkout, order, signed_in) if gift is None else None,
         )
@@ -104,6 +105,8 @@ def place(checkout: Checkout) -> Placed:
         mail_already_bought.enqueue(order_id=order.pk)
     if offer.code is not None and not checkout.save_for_later:
         _take_over_friend_code(offer.code, buyer_is_known=checkout.buyer_is_known)
+        for taken_over in offer.code.taken_over:
+            _take_over(taken_over, in_use=CodeInUse)
         promo_uses.reserve(offer.code, order)
     record_consents(
         student=order.student,
@@ -220,7 +223,7 @@ def _take_over_friend_code(code: Standing, *, buyer_is_known: bool) -> None:
     """Release the friend code that another unpaid cart of the same mailbox has reserved.
 
     A mailbox has one reservation of a friend code at a time (docs/rules.md, "Friend codes and
-    rewards"). Raises FriendCodeReserved if the caller has to cancel the other cart's open payment
+    rewards"). Raises CodeReserved if the caller has to cancel the other cart's open payment
     first, and PromoRefused if the other one waits for a transfer: it keeps its price.
     """
     if code.reserved is None:
@@ -228,7 +231,15 @@ def _take_over_friend_code(code: Standing, *, buyer_is_known: bool) -> None:
     if Order.objects.awaiting_transfer().filter(pk=code.reserved.order_id).exists():
         # A stranger is not told of the transfer.
         raise FriendCodeAwaitsTransfer if buyer_is_known else FriendCodeInUse
-    payment = code.reserved.order.payments.open().first()
+    _take_over(code.reserved, in_use=FriendCodeInUse)
+
+
+def _take_over(use: PromoUse, *, in_use: type[PromoRefused]) -> None:
+    """Release the use that another unpaid cart has reserved. The code is locked.
+
+    Raises CodeReserved if the caller has to cancel that cart's open payment first.
+    """
+    payment = use.order.payments.open().first()
     if payment is not None:
-        raise FriendCodeReserved(payment)
-    promo_uses.release_use(code.reserved)
+        raise CodeReserved(payment, in_use)
+    promo_uses.release_use(use)

@@ -76,6 +76,8 @@ class Asked:
     student_id: int | None = None
     # Whether codes are checked against earlier purchases of the address and phone.
     check_purchases: bool = False
+    # The buyer has shown that the address is theirs: unpaid carts of others keep no code from them.
+    buyer_is_known: bool = False
     # The code is going to be reserved, so it is read under its locks.
     locks_code: bool = False
     # The standing of the code, if the caller has read it already.
@@ -317,6 +319,7 @@ def _standing(asked: Asked, promo: PromoCode, *, locked: bool) -> Standing:
         phone=asked.phone,
         order=asked.order,
         check_purchases=asked.check_purchases,
+        buyer_is_known=asked.buyer_is_known,
         locked=locked,
     )
 

@@ -13,7 +13,7 @@ from apps.catalogue.models import Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.money import to_euros
 from apps.orders.ledger.locks import lock_buyer
-from apps.orders.models import Gift, Order, Payment, PromoUse
+from apps.orders.models import Gift, Order, Payment, PromoUse, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID, PROMO_USE_HELD, UNPAID
 from apps.pricing import promo_checks
@@ -54,7 +54,8 @@ class Standing:
 
     `held` says whether the order holds a use of the code. `buyer` is None where earlier purchases
     do not count. `reserved` is the use of a friend code that another unpaid order of the mailbox
-    has reserved; it is looked up under the buyer's lock only. `gives_to_owner` says whether an
+    has reserved; it is looked up under the buyer's lock only. `taken_over` are uses of this code
+    which unpaid carts of the mailbox lose to a buyer who is known. `gives_to_owner` says whether an
     order being paid is a gift to the owner of the friend code.
     """
 
@@ -62,6 +63,7 @@ class Standing:
     held: bool = False
     buyer: PromoBuyer | None = None
     reserved: PromoUse | None = None
+    taken_over: tuple[PromoUse, ...] = ()
     gives_to_owner: bool = False
 
     @property
@@ -84,7 +86,8 @@ class Standing:
         Each reason has its own sentence. Checks that need the items are skipped if there are none.
         Checkout repeats all checks.
         """
-        promo_checks.check_usable(self.promo, now=timezone.now(), held=self.held)
+        held = self.held or bool(self.taken_over)
+        promo_checks.check_usable(self.promo, now=timezone.now(), held=held)
         if self.buyer is not None:
             promo_checks.check_buyer(self.promo, self.buyer)
         promo_checks.check_total(self.promo, subtotal_cents)
@@ -108,13 +111,15 @@ def standing(
     phone: str = "",
     order: Order | None = None,
     check_purchases: bool,
+    buyer_is_known: bool = False,
     locked: bool = False,
 ) -> Standing:
     """The facts by which the buyer with this e-mail or phone may use the code for `order`.
 
     `check_purchases` says whether earlier purchases of this address and phone count. Before the
     buyer presses "Pagar" they count only for a buyer who has shown that the address is theirs
-    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
+    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md). From such a buyer, with
+    `buyer_is_known`, no unpaid cart keeps a use: anybody may have placed it.
 
     With `locked` everything is read under locks. For a friend code the buyer is locked first
     (`lock_buyer`). Then the rows of the code, of the order's former code and of the friend code
@@ -122,6 +127,7 @@ def standing(
     swap the same two codes would deadlock otherwise.
     """
     others = reserved = buyer = None
+    taken_over: tuple[PromoUse, ...] = ()
     if locked and promo.is_referral_code:
         lock_buyer(email=email, phone=phone, order=order)
         others = orders_of_person(email=email, phone=phone, but_for=order)
@@ -138,9 +144,34 @@ def standing(
         if others is None:
             others = orders_of_person(email=email, phone=phone, but_for=order)
         buyer = _buyer(promo, others, email=email, phone=phone)
+        if buyer_is_known:
+            taken_over = _to_take_over(promo, others, buyer, email=email)
+            buyer = replace(buyer, reserved=buyer.reserved - len(taken_over))
+        else:
+            # A stranger is not told of a transfer.
+            buyer = replace(buyer, uses=buyer.uses + buyer.awaiting, awaiting=0)
     return Standing(
-        promo, held=order is not None and holds(order, promo), buyer=buyer, reserved=reserved
+        promo,
+        held=order is not None and holds(order, promo),
+        buyer=buyer,
+        reserved=reserved,
+        taken_over=taken_over,
     )
+
+
+def _to_take_over(
+    promo: PromoCode, others: QuerySet[Order], buyer: PromoBuyer, *, email: str
+) -> tuple[PromoUse, ...]:
+    """The oldest uses that unpaid carts of the mailbox have to lose, so that the buyer has one."""
+    most = promo.max_uses_per_student
+    if most is None or not buyer.reserved:
+        return ()
+    carts = others.filter(email_identity=email_identity(email))
+    uses = PromoUse.objects.filter(
+        promo_code=promo, status=PromoUse.Status.RESERVED, order__in=carts
+    ).exclude(order__in=Order.objects.awaiting_transfer())
+    too_many = max(0, buyer.uses + buyer.awaiting + buyer.reserved + 1 - most)
+    return tuple(uses.select_related("order").order_by("pk")[:too_many])
 
 
 def _buyer(promo: PromoCode, others: QuerySet[Order], *, email: str, phone: str) -> PromoBuyer:
@@ -152,13 +183,18 @@ def _buyer(promo: PromoCode, others: QuerySet[Order], *, email: str, phone: str)
     )
     # A stranger can place a free order with a buyer's phone, too: by phone alone, money counts.
     bought = _by_mailbox(email) | Q(total_amount__gte=to_euros(CARD_MINIMUM_CENTS))
+    awaiting = Q(status=Order.Status.CART, by_staff__paid_by=StaffOrder.PaidBy.TRANSFER)
     counted = others.aggregate(
-        uses=Count("pk", filter=used | reserved),
+        uses=Count("pk", filter=used),
+        reserved=Count("pk", filter=reserved),
+        awaiting=Count("pk", filter=reserved & awaiting),
         bought=Count("pk", filter=bought & Q(status__in=EVER_PAID)),
     )
     owner: Student | None = promo.student
     return PromoBuyer(
         uses=counted["uses"],
+        awaiting=counted["awaiting"],
+        reserved=counted["reserved"] - counted["awaiting"],
         has_bought=counted["bought"] > 0,
         owns_code=owner is not None and _is_person(owner, email=email, phone=phone),
     )
@@ -232,6 +268,11 @@ def _gives_to_owner(order: Order, promo: PromoCode) -> bool:
     if gift is None or owner is None:
         return False
     return _is_person(owner.merged_into or owner, email=gift.recipient_email, phone="")
+
+
+def lock(promo: PromoCode) -> None:
+    """Lock the code until the transaction ends."""
+    PromoCode.objects.select_for_update(no_key=True).get(pk=promo.pk)
 
 
 def holds(order: Order, promo: PromoCode) -> bool:

@@ -35,9 +35,11 @@ def open_payment(
     others = order.payments.open()
     if others.exists():
         return others.filter(reference=reference).exists()
+    # A checkout of another cart may be taking the code over: it looks for this payment first.
     if order.promo_code is not None and order.promo_code.is_referral_code:
-        # A checkout of another cart may be taking the code over: it looks for this payment first.
         lock_buyer(email=order.email, phone=order.phone, order=order)
+    if order.promo_code is not None and order.promo_code.max_uses_per_student is not None:
+        promo_uses.lock(order.promo_code)
     if promo_uses.has_lost_code(order):
         _renew_revision(order)
         return False

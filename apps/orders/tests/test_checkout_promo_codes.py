@@ -130,7 +130,9 @@ def test_promo_code_is_refused_to_a_student_who_has_no_use_left(api, sandbox):
     make_promo(max_uses_per_student=1)
     subject = make_subject(price="200.00")
     body = checkout_body(whole(subject), total="171.00", promo_code="BIENVENIDA10")
-    api.checkout(body)
+    placed = api.checkout(body)
+    sandbox.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
     status, answer = api.post("process-checkout", body)
 

@@ -18,7 +18,7 @@ from apps.orders.checkout.request import Checkout, CompletedOrder, Placed
 from apps.orders.checkout.write import OrderMadeMeanwhile
 from apps.orders.errors import (
     AlreadyPaid,
-    FriendCodeReserved,
+    CodeReserved,
     FriendDiscountLost,
     InstalmentsUnavailable,
     OpenPaymentInTheWay,
@@ -28,9 +28,7 @@ from apps.orders.errors import (
 )
 from apps.orders.models import Order, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
-from apps.orders.models.payment import Payment
 from apps.orders.models.staff_order import TRANSFER_LIFE
-from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.recovery_link import mailed_to
 from apps.orders.settlement.mark_paid import complete_free
 from apps.payments.card_testing import refuse_card_testing, wait_in_pause
@@ -138,11 +136,11 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
-        except FriendCodeReserved as reserved:
+        except CodeReserved as reserved:
             order = reserved.payment.order
             if order is not None and not may_take_over(order, checkout, networks=networks):
-                raise FriendCodeInUse from None
-            _free_friend_code(reserved.payment)
+                raise reserved.in_use from None
+            _free_code(reserved)
             continue
         except OrderMadeMeanwhile:
             continue
@@ -197,15 +195,15 @@ def _close_open_payment(checkout: Checkout) -> None:
         cancel_open_payment(payment)
 
 
-def _free_friend_code(payment: Payment) -> None:
-    """Cancel the open payment of the buyer's other cart, which releases its friend code.
+def _free_code(reserved: CodeReserved) -> None:
+    """Cancel the open payment of the buyer's other cart, which releases its code.
 
-    Raises FriendCodeInUse if that payment is being confirmed or has succeeded.
+    Raises the error `in_use` if that payment is being confirmed or has succeeded.
     """
     try:
-        cancel_open_payment(payment)
+        cancel_open_payment(reserved.payment)
     except (AlreadyPaid, PaymentInProgress) as other:
-        raise FriendCodeInUse from other
+        raise reserved.in_use from other
 
 
 def _mail_recovery_link(order: Order) -> None:

@@ -1,12 +1,16 @@
-"""Unpaid carts of one network hold a few uses of a code whose uses are counted."""
+"""What unpaid carts hold of a code whose uses are counted, in all or for each student."""
 
 from itertools import count
 
 import pytest
 from django.test import Client
 
-from apps.orders.models import Order, PromoUse
+from apps.orders.models import Order, Payment, PromoUse
+from apps.orders.settlement.open_payments import open_payment
+from apps.payments.checkout import opening
 from apps.payments.checkout.held_codes import FEWEST_HELD, HeldByNetwork
+from apps.payments.checkout.start import REFUSED_BUYERS
+from apps.pricing.promo_checks import CodeAwaitsTransfer, CodeInUse
 from tests.helpers.factories import (
     checkout_body,
     know_device,
@@ -15,7 +19,7 @@ from tests.helpers.factories import (
     make_subject,
     whole,
 )
-from tests.helpers.parallel import in_parallel
+from tests.helpers.parallel import in_parallel, in_the_same_instant
 from tests.helpers.shop import Api
 
 pytestmark = pytest.mark.django_db
@@ -84,3 +88,167 @@ def test_carts_in_the_same_instant_hold_no_more(code, buy, sandbox):
     statuses = in_parallel(lambda: buy()[0], FEWEST_HELD + 3)
     assert sorted(statuses) == [200] * FEWEST_HELD + [409] * 3
     assert PromoUse.objects.filter(status="reserved").count() == FEWEST_HELD
+
+
+USED = "Ya has usado este código."
+
+
+@pytest.fixture
+def once(db):
+    return make_promo("UNAVEZ", kind="PORCENTAJE", value="10", max_uses_per_student=1)
+
+
+@pytest.fixture
+def once_body(once):
+    return checkout_body(whole(make_subject()), total="164.16", promo_code=once.code)
+
+
+@pytest.fixture
+def owner(api, once_body):
+    """A visitor who has shown that the address is theirs."""
+    know_device(api.client, once_body["email"])
+    return api
+
+
+@pytest.fixture
+def stranger():
+    """A visitor elsewhere who types the owner's address."""
+    api = Api()
+    api.client = Client(REMOTE_ADDR="192.0.2.77")
+    return api
+
+
+def reserved_orders():
+    return set(PromoUse.objects.filter(status="reserved").values_list("order_id", flat=True))
+
+
+@pytest.mark.parametrize("in_all", [None, 1])
+def test_cart_of_a_stranger_keeps_no_use_from_a_known_buyer(
+    owner, stranger, once, once_body, sandbox, audited, in_all
+):
+    once.max_uses = in_all
+    once.save()
+    theirs = stranger.checkout({**once_body, "phone": "+34655000222"})
+    asked = {"code": once.code, "email": once_body["email"], "cart_items": once_body["items"]}
+    assert owner.post("validate-promo-code", asked)[1]["is_valid"] is True
+
+    mine = owner.checkout(once_body)
+
+    assert reserved_orders() == {mine["order_id"]}
+    assert sandbox.payment(theirs["payment_intent_id"])["status"] == "canceled"
+    again = {"recovery_order_id": theirs["order_id"], "token": theirs["token"]}
+    assert stranger.post("process-checkout", {**once_body, **again})[0] == 409
+    assert reserved_orders() == {mine["order_id"]}
+    sandbox.confirm(mine["client_secret"])
+    owner.post("complete-payment", {"payment_intent_id": mine["payment_intent_id"]})
+    order = Order.objects.get(status="paid")
+    assert (order.pk, order.flag) == (mine["order_id"], "")
+    once.refresh_from_db()
+    assert once.uses_taken == 1
+
+
+def test_refusal_by_an_unpaid_cart_locks_no_network_out(api, stranger, once_body, sandbox):
+    """It tells only that somebody has typed the address beside the code."""
+    stranger.checkout({**once_body, "phone": "+34655000222"})
+    for _ in range(REFUSED_BUYERS.times + 1):
+        status, answer = api.post("process-checkout", once_body)
+        assert (status, answer["code"], answer["error"]) == (
+            409, "promo_refused", CodeInUse.message,
+        )  # fmt: skip
+    assert (answer["total_amount"], len(answer["lines"])) == (182.4, 1)
+
+
+def test_known_buyer_takes_over_as_many_carts_as_needed(
+    owner, stranger, once, once_body, sandbox, audited
+):
+    once.max_uses_per_student = 2
+    once.save()
+    first, second = stranger.checkout(once_body), stranger.checkout(once_body)
+
+    mine = owner.checkout(once_body)
+
+    assert reserved_orders() == {second["order_id"], mine["order_id"]}
+    assert sandbox.payment(first["payment_intent_id"])["status"] == "canceled"
+
+
+def test_transfer_of_a_known_buyer_keeps_its_use(owner, stranger, once_body, sandbox):
+    waiting = owner.checkout({**once_body, "by_transfer": True})
+    for way in (False, True) * REFUSED_BUYERS.times:
+        status, answer = owner.post("process-checkout", {**once_body, "by_transfer": way})
+        assert (status, answer["error"]) == (409, CodeAwaitsTransfer.message)
+    # A stranger learns as little as of what was paid, and is counted.
+    for _ in range(REFUSED_BUYERS.times):
+        assert stranger.post("process-checkout", once_body)[1]["error"] == USED
+    assert stranger.post("process-checkout", once_body)[0] == 429
+    assert reserved_orders() == {waiting["order_id"]}
+
+
+def test_use_is_not_taken_over_while_the_bank_confirms_the_payment(
+    owner, stranger, once_body, sandbox
+):
+    theirs = stranger.checkout(once_body)
+    sandbox.confirm(theirs["client_secret"], "4000009990000005")
+
+    status, answer = owner.post("process-checkout", once_body)
+
+    assert (status, answer["error"]) == (409, CodeInUse.message)
+    assert reserved_orders() == {theirs["order_id"]}
+
+
+def test_cart_loses_its_use_while_its_payment_is_being_opened(
+    owner, stranger, once_body, sandbox, audited, monkeypatch
+):
+    create, mine = opening.create_payment, {}
+
+    def check_out_as_owner(**params):
+        monkeypatch.setattr(opening, "create_payment", create)
+        mine.update(owner.checkout(once_body))
+        return create(**params)
+
+    monkeypatch.setattr(opening, "create_payment", check_out_as_owner)
+
+    assert stranger.post("process-checkout", once_body)[0] == 409
+    assert Payment.objects.open().get().order_id == mine["order_id"]
+    assert reserved_orders() == {mine["order_id"]}
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_payment_that_is_stored_in_the_same_instant_is_canceled(
+    owner, stranger, once_body, sandbox
+):
+    theirs = stranger.checkout(once_body)
+    order = Order.objects.get(pk=theirs["order_id"])
+    Payment.objects.all().delete()  # As if Stripe had only just answered.
+
+    def store() -> bool:
+        reference = theirs["payment_intent_id"]
+        return open_payment(
+            order_id=order.pk, revision=order.revision, reference=reference, amount_cents=164_16
+        )
+
+    stored, mine = in_the_same_instant(store, lambda: owner.checkout(once_body))
+
+    assert stored
+    assert sandbox.payment(theirs["payment_intent_id"])["status"] == "canceled"
+    assert Payment.objects.open().get().order_id == mine["order_id"]
+    assert reserved_orders() == {mine["order_id"]}
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_carts_of_buyer_and_strangers_in_the_same_instant_hold_one_use(once, once_body, sandbox):
+    turns = iter([True, False, False, True])
+
+    def check_out() -> int:
+        api = Api()
+        if next(turns):
+            know_device(api.client, once_body["email"])
+        return api.post("process-checkout", once_body)[0]
+
+    statuses = in_parallel(check_out, 4)
+
+    assert set(statuses) <= {200, 409}
+    once.refresh_from_db()
+    assert once.uses_taken == len(reserved_orders()) == 1
+    assert set(Payment.objects.open().values_list("order_id", flat=True)) <= reserved_orders()
