@@ -30,6 +30,8 @@ class Origin(Enum):
     PAYMENT = "payment"
     # A visitor has typed the address into a form and waits for the answer, which may be 429.
     FORM = "form"
+    # The same, but this visitor has shown that the address is theirs.
+    OWNER_FORM = "owner-form"
     # A visitor who typed the address causes it later, or without asking for a mail.
     EVENT = "event"
     # Notices to the academy about what visitors send. Each of them is also a row in the admin.
@@ -75,6 +77,12 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     if origin in RESERVES and _fits(RESERVES[origin], mailbox):
         return True
     an_hour = settings.MAILS_PER_RECIPIENT - RESERVED
+    if origin is Origin.OWNER_FORM:
+        # A shared computer may be known: a mailbox has a budget. Nobody else uses it up, and it
+        # uses up none of the others.
+        Limit("mails-of-owner", an_hour, HOUR).count_key(mailbox)
+        Limit("mails-of-owner-day", an_hour * HOURS_A_DAY, DAY).count_key(mailbox)
+        return True
     if origin is Origin.FORM:
         Limit("mails-of-forms", an_hour, HOUR).count_key(mailbox)
     # Both are counted, whatever the first one says.

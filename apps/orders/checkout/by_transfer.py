@@ -14,6 +14,7 @@ from django.utils import timezone
 from apps.core.database import require_transaction
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.models import Mail, SiteSettings
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import OpenPaymentInTheWay, PaidByTransfer
@@ -40,9 +41,10 @@ class TransferUnavailable(Conflict):
     message = "Este pedido no se puede pagar por transferencia. Elige otro medio de pago."
 
 
-def await_transfer(order: Order) -> StaffOrder:
+def await_transfer(order: Order, *, origin: Origin = Origin.FORM) -> StaffOrder:
     """Let the placed order wait for a transfer, and mail its buyer how to make it. Repeatable.
 
+    `origin` says who causes the mail.
     Part of the caller's transaction, which holds the order's lock. Raises TransferUnavailable, and
     OpenPaymentInTheWay if the caller has to cancel an open payment first.
     """
@@ -68,6 +70,7 @@ def await_transfer(order: Order) -> StaffOrder:
         template="transfer_details",
         to=order.email,
         context={"order_id": order.pk},
+        origin=origin,
     )
     return row
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from apps.core.mail.recipient_limits import Origin
 from apps.core.money import as_json, to_cents
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.models import Order
@@ -56,6 +57,11 @@ class Checkout:
         It is once the buyer wants to pay. A cart that anybody saves must not tell who has bought.
         """
         return self.buyer_is_known or not self.save_for_later
+
+    @property
+    def origin_of_mails(self) -> Origin:
+        """Who causes the mails that the buyer waits for."""
+        return Origin.OWNER_FORM if self.buyer_is_known else Origin.FORM
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from apps.core.errors import AcademyError, TooManyRequests
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.models import SiteSettings
 from apps.core.money import as_json, to_cents
 from apps.core.web.throttle import Limit, Networks
@@ -130,9 +131,9 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
                 placed = place(checkout)
                 refuse_held_code(placed, checkout, visitor=visitor)
                 if checkout.save_for_later:
-                    _mail_recovery_link(placed.order)
+                    _mail_recovery_link(placed.order, checkout.origin_of_mails)
                 elif checkout.by_transfer and placed.offer.total_cents >= CARD_MINIMUM_CENTS:
-                    transfer = await_transfer(placed.order)
+                    transfer = await_transfer(placed.order, origin=checkout.origin_of_mails)
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
@@ -206,13 +207,14 @@ def _free_code(reserved: CodeReserved) -> None:
         raise reserved.in_use from other
 
 
-def _mail_recovery_link(order: Order) -> None:
+def _mail_recovery_link(order: Order, origin: Origin) -> None:
     # With the revision in its key, the mail is sent again after a change of the cart.
     queue_mail(
         key=f"cart-saved:{order.pk}:{order.revision}",
         template="cart_saved",
         to=order.email,
         context={"order_id": order.pk, "mailed_to": mailed_to(order)},
+        origin=origin,
     )
 
 

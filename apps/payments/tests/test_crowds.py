@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.catalogue.models import University
-from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
+from apps.core.mail.recipient_limits import ALL_FORMS, FORM_MAILS_OF_NETWORK, RESERVED
 from apps.core.models import Mail, SiteSettings
 from apps.leads.announced.views import ASKING_A_DAY
 from apps.orders.models import Order
@@ -126,6 +126,39 @@ def test_network_causes_few_mails_to_strangers_with_carts(wish, settings):
     know_device(campus, "ana@example.com")
     assert save(campus, "ana@example.com") == 200
     assert save(campus, "eva@example.com") == 429
+
+
+@pytest.mark.parametrize("wish", [{"save_for_later": True}, {"by_transfer": True}])
+def test_mails_to_ones_own_mailboxes_use_up_none_of_others(wish, settings):
+    """Somebody may have many mailboxes, each signed in once on a device."""
+    settings.RATE_LIMIT_SCALE = 1
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+    SiteSettings.current()
+    SiteSettings.objects.update(transfer=True)
+    subject = make_subject()
+    an_hour = settings.MAILS_PER_RECIPIENT - RESERVED
+
+    def save(client, email):
+        body = checkout_body(whole(subject), total="182.40", email=email, **wish)
+        answer = client.post("/api/process-checkout", body, content_type="application/json")
+        return answer.status_code
+
+    for number in range(3):
+        mine, email = Client(REMOTE_ADDR=CAMPUS), f"m{number}@mine.example"
+        know_device(mine, email)
+        # A shared computer may be known, too: the mailbox gets few mails.
+        assert [save(mine, email) for _ in range(an_hour + 1)] == [200] * an_hour + [429]
+    assert ALL_FORMS.used("all") == 0
+
+    # Nor do others use up the owner's.
+    ALL_FORMS.add("all", by=ALL_FORMS.times)
+    stranger, owner = Client(REMOTE_ADDR="10.8.0.1"), Client(REMOTE_ADDR=CAMPUS)
+    know_device(owner, "ana@example.com")
+    answers = [save(stranger, "ana@example.com") for _ in range(an_hour + 1)]
+    assert answers == [200] * an_hour + [429]
+    assert save(owner, "ana@example.com") == 200
+    assert Mail.objects.latest("pk").status == "queued"
+    assert Mail.objects.filter(status="withheld").count() == an_hour
 
 
 def test_network_causes_few_carts_of_strangers_with_reminders(settings, sandbox):
