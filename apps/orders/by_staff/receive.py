@@ -25,6 +25,7 @@ from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.models import Gift, Order, StaffOrder, TransferReceipt
 from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind, PaymentStatus
 from apps.orders.plan.schedule import first_payment_cents
+from apps.orders.promo import uses as promo_uses
 from apps.orders.settlement.mark_paid import mark_paid
 
 # A mistyped year is refused. The order may have been made after its transfer arrived.
@@ -78,19 +79,33 @@ def outcome_of(order: Order, amount_cents: int) -> str:
                 "si va a pagar el resto, o devuelve lo recibido."
             )
         return f"{left} El pedido espera, y el comprador recibe un correo con lo que falta."
+    code = _lost_code(order)
     if amount_cents > missing:
         return (
             f"Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un aviso, "
-            "y lo que sobra hay que devolverlo."
+            f"y lo que sobra hay que devolverlo.{code}"
         )
     gift = Gift.objects.filter(order=order).first()
     if gift is not None:
         return (
             "Es el importe exacto: el pedido queda pagado. Es un regalo: el acceso será de "
             f"{gift.recipient_email}, y no de quien paga. Si tienes dudas, pregunta antes a quien "
-            "ha hecho la transferencia."
+            f"ha hecho la transferencia.{code}"
         )
-    return "Es el importe exacto: el pedido queda pagado y se abre el acceso."
+    return f"Es el importe exacto: el pedido queda pagado y se abre el acceso.{code}"
+
+
+def _lost_code(order: Order) -> str:
+    """A sentence about a code whose discount the order has without a use; empty if there is none.
+
+    The order has expired, or staff let its buyer transfer for a cart that was only saved.
+    """
+    if not promo_uses.has_lost_code(order):
+        return ""
+    return (
+        f" El uso de su código {order.promo_code} no está reservado: comprueba que le "
+        "corresponde el descuento. El pedido queda pagado con un aviso."
+    )
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail, SiteSettings
+from apps.orders.by_staff.change import change_payment
 from apps.orders.by_staff.receive import (
     ReceivedTransfer,
     TransferRefused,
@@ -183,6 +184,21 @@ def test_saved_cart_is_no_transfer_and_waits_for_none(api, body, friend_code, ch
         arrive(waiting["order_id"], make_clerk(), cents=91_20)
     promo.refresh_from_db()
     assert promo.uses_taken == 0
+
+
+def test_clerk_is_told_that_a_transfer_pays_a_saved_code_without_a_use(api, waiting, body):
+    """Staff may let a buyer pay by transfer who has saved another cart in the order."""
+    make_promo("MITAD", kind="PORCENTAJE", value="50", max_uses=1)
+    ways = StaffOrder.PaidBy
+    change_payment(waiting["order_id"], paid_by=ways.LINK, actor="carla", form_key=uuid4())
+    half = {"total_amount": 91.20, "promo_code": "MITAD", "save_for_later": True}
+    api.checkout(again(waiting, {**body, **half}))
+    change_payment(waiting["order_id"], paid_by=ways.TRANSFER, actor="carla", form_key=uuid4())
+
+    for cents in (91_20, 100_00):
+        sentence = outcome_of(Order.objects.get(), cents)
+        assert "El uso de su código MITAD no está reservado" in sentence
+    assert "código" not in outcome_of(Order.objects.get(), 50_00)
 
 
 def test_saved_cart_changes_no_order_of_which_a_part_has_arrived(api, waiting, body):
