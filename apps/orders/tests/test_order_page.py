@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.classroom.models import AccessChange, Enrolment, Provisioning
+from apps.core.dates import today
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
 from apps.invoices.models import Invoice
@@ -117,10 +118,11 @@ def test_access_of_each_line_is_what_the_classroom_has(client, order):
 
 def test_page_says_until_when_access_is_open_and_opens_its_extension_and_invoices(client, order):
     whole, lesson = order.lines.all()
+    end, later = today() + timedelta(days=90), today() + timedelta(days=200)
     items = [[whole.subject_id, None], [lesson.subject_id, lesson.lesson_id]]
-    Provisioning.objects.update(items=items, status="created", ends_on="2027-05-31")
+    Provisioning.objects.update(items=items, status="created", ends_on=end)
     summary = access_of(order, [whole, lesson]).summary
-    assert summary == "acceso abierto hasta el 31/05/2027"
+    assert summary == f"acceso abierto hasta el {end:%d/%m/%Y}"
     page = page_of(client, order).text
     assert summary in page
     assert f'{reverse("admin:classroom_enrolment_extend")}?pedido={order.pk}"' in page
@@ -134,13 +136,14 @@ def test_page_says_until_when_access_is_open_and_opens_its_extension_and_invoice
         replaces=first,
     )  # fmt: skip
     assert f"factura R2026-00010</a>, sustituye a {first.code}" in page_of(client, order).text
-    ends = [[*items[0], "2027-05-31"], [*items[1], "2027-09-30"]]
-    Provisioning.objects.update(item_ends=ends, ends_on="2027-09-30")
+    ends = [[*items[0], f"{end}"], [*items[1], f"{later}"]]
+    Provisioning.objects.update(item_ends=ends, ends_on=later)
     summary = access_of(order, [whole, lesson]).summary
-    assert summary == "acceso abierto, según la línea hasta el 31/05/2027 o el 30/09/2027"
+    days = f"{end:%d/%m/%Y} o el {later:%d/%m/%Y}"
+    assert summary == f"acceso abierto, según la línea hasta el {days}"
     Provisioning.objects.update(withdrawn=items[1:])
     summary = access_of(order, [whole, lesson]).summary
-    assert summary == "acceso: abierto (1), retirado (1); lo abierto hasta el 31/05/2027"
+    assert summary == f"acceso: abierto (1), retirado (1); lo abierto hasta el {end:%d/%m/%Y}"
 
 
 def test_order_that_was_refunded_whole_offers_no_way_into_the_classroom(client, order):
@@ -167,7 +170,7 @@ def test_order_with_paused_access_offers_no_mail_that_says_it_is_open(client, or
 def test_no_button_is_shown_that_would_be_refused(client, order):
     """An open order of staff in instalments: no transfer pays it, and nothing is overdue."""
     StaffOrder.objects.update(paid_by="link")
-    order.instalments.update(due_on="2027-01-01")
+    order.instalments.update(due_on=today() + timedelta(days=30))
     page = page_of(client, order).text
     assert "Cobrar lo vencido" not in page
     order.instalments.all().delete()
