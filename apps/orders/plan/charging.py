@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, QuerySet
 from django.utils import timezone
 
-from apps.core.dates import today
+from apps.core.dates import midnight, today
 from apps.core.retries import unleased
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
@@ -31,7 +31,7 @@ from apps.orders.plan.refusals import schedule_retry
 LEASE = timedelta(minutes=5)
 # How long an idempotency key is reused. The provider forgets keys after 24 hours.
 KEY_LIFE = timedelta(hours=23)
-# How long an automatic charge waits while the student has the payment form open.
+# How long an automatic charge waits in all for a student who has the payment form open.
 WAIT_FOR_FORM = timedelta(minutes=30)
 
 
@@ -85,14 +85,24 @@ def release(instalment: Instalment) -> None:
     )
 
 
-def is_being_paid(order: Order) -> bool:
-    """Whether the student opened a payment form less than 30 minutes ago.
+def is_being_paid(instalment: Instalment) -> bool:
+    """Whether the student opened the payment form of the plan less than 30 minutes ago.
 
     They may be confirming the payment with their bank. The automatic charge waits, so that the
-    instalment is not paid twice.
+    instalment is not paid twice. The half-hour counts from the first form of the day of the charge:
+    whoever opens it anew again and again delays the charge no longer. A payment that is open then
+    is canceled before the charge.
     """
-    since = timezone.now() - WAIT_FOR_FORM
-    return order.payments.filter(status=Payment.Status.OPEN, created_at__gt=since).exists()
+    order, since = instalment.order, timezone.now() - WAIT_FOR_FORM
+    if not order.payments.filter(status=Payment.Status.OPEN, created_at__gt=since).exists():
+        return False
+    forms = InstalmentAttempt.objects.filter(
+        instalment__order=order,
+        kind=InstalmentAttempt.Kind.BY_HAND,
+        started_at__gte=midnight(instalment.charge_on or today()) - WAIT_FOR_FORM,
+        started_at__lte=since,
+    )
+    return not forms.exclude(instalment__status__in=INSTALMENT_SETTLED).exists()
 
 
 @transaction.atomic

@@ -94,7 +94,7 @@ def charge_instalments() -> ChargeCounts:
 
 def _collect(claimed: Instalment, done: ChargeCounts) -> None:
     """Look up earlier payments, then charge the instalment. Raises ProviderError."""
-    if is_being_paid(claimed.order):
+    if is_being_paid(claimed):
         release(claimed)
         return
     refused = _settle_earlier(claimed.order)

@@ -7,12 +7,15 @@ import requests
 import time_machine
 from django.utils import timezone
 
+from apps.classroom.access import Cause
+from apps.classroom.models import Provisioning
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.plan.plan_link import plan_url
 from apps.payments.events.reconcile import reconcile
 from apps.payments.refunds.reconcile import reconcile_returns
 from tests.helpers.plans import (
     ASKS_ALWAYS,
+    REFUSED_LATER,
     charge_on,
     charges,
     day,
@@ -147,6 +150,64 @@ def test_open_payment_delays_the_charge_and_is_canceled_after_an_hour(api, sandb
     assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
     assert charges(sandbox, plan) == [3334, 3333]
     assert states(plan) == ["paid", "paid", "due"]
+
+
+def open_form(api, plan, what, at):
+    with time_machine.travel(at, tick=False):
+        status, started = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": what})
+    assert status == 200, started
+    return started
+
+
+@pytest.mark.usefixtures("audited")
+def test_form_that_is_opened_again_and_again_delays_the_charge_for_half_an_hour(api, sandbox, plan):
+    midnight = day(20, hours=-10)
+    # Each press opens another payment. The first is of the evening before.
+    for minutes, what in ((-5, "next"), (20, "all"), (24, "next")):
+        started = open_form(api, plan, what, midnight + timedelta(minutes=minutes))
+        assert charge_on(20, hours=-10 + (minutes + 0.5) / 60).charged == 0
+
+    assert charge_on(20, hours=-10 + 26 / 60).charged == 1
+
+    # The last form was open: its payment was canceled before the card was charged.
+    assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert charges(sandbox, plan) == [3334, 3333]
+
+
+@pytest.mark.usefixtures("audited")
+def test_payment_that_is_confirmed_in_a_later_form_is_not_charged_again(api, sandbox, plan):
+    open_form(api, plan, "next", day(20))
+    started = open_form(api, plan, "all", day(20, hours=0.4))
+    assert sandbox.confirm(started["client_secret"]) == ""
+
+    assert charge_on(20, hours=0.6).charged == 1
+
+    assert charges(sandbox, plan) == [3334, 6666]
+    assert states(plan) == ["paid", "paid", "paid"]
+
+
+def test_plan_is_overdue_although_its_form_is_opened_each_day(api, sandbox, plan):
+    give_card(plan, sandbox, REFUSED_LATER)
+    for number in range(19, 28):
+        for hours, what in ((-0.2, "next"), (0.1, "all"), (0.4, "next")):
+            open_form(api, plan, what, day(number, hours=hours))
+        charge_on(number, hours=0.6)
+
+    plan.refresh_from_db()
+    assert plan.status == "overdue"
+    assert Provisioning.objects.get(order_id=plan.pk).paused_for == [Cause.OVERDUE]
+    assert mails("instalment_unpaid").count() == 4
+    assert charges(sandbox, plan) == [3334]
+
+
+def test_form_waits_again_for_the_charge_of_another_day(api, sandbox, plan):
+    open_form(api, plan, "next", day(20))
+    give_card(plan, sandbox, REFUSED_LATER)
+    assert charge_on(20, hours=1).refused == 1
+    open_form(api, plan, "next", day(23))
+
+    assert charge_on(23, hours=0.4).summary() == ""
+    assert charge_on(23, hours=0.6).refused == 1
 
 
 def test_unreported_payment_by_hand_is_adopted_and_not_charged_again(api, sandbox, plan):
