@@ -122,6 +122,7 @@ class PayPlan(PublicAPIView):
         form = PayInput(data=request.data)
         form.is_valid(raise_exception=True)
         order = form.plan()
+        PAYMENTS_BY_ORDER.count_key(str(order.pk))
         payment = start_by_hand(
             order_id=order.pk,
             first=form.validated_data["number"],
@@ -138,6 +139,11 @@ class PayPlan(PublicAPIView):
             },
             headers=PRIVATE,
         )
+
+
+# The job that charges the plan asks Stripe for all payments of its customer, and the numbers of
+# attempts are small ones.
+PAYMENTS_BY_ORDER = Limit("instalments-pay-order", times=60, seconds=86400)
 
 
 class CardOutput(serializers.Serializer[dict[str, Any]]):
@@ -160,7 +166,7 @@ class ChangeCard(PublicAPIView):
         form = LinkInput(data=request.data)
         form.is_valid(raise_exception=True)
         order = form.plan()
-        BY_ORDER.count_key(str(order.pk))
+        CARDS_BY_ORDER.count_key(str(order.pk))
         setup = start_card_change(order, networks=client_networks(request))
         return Response(
             {
@@ -173,7 +179,7 @@ class ChangeCard(PublicAPIView):
 
 
 # The same number as refused cards that lock an order (docs/rules.md, "Rate limits").
-BY_ORDER = Limit("instalments-card-order", times=8, seconds=3600)
+CARDS_BY_ORDER = Limit("instalments-card-order", times=8, seconds=3600)
 
 
 class CardSavedInput(LinkInput):

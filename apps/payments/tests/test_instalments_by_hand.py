@@ -12,6 +12,7 @@ from apps.classroom.models import Provisioning
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.plan.plan_link import plan_url
 from apps.payments.events.reconcile import reconcile
+from apps.payments.plan.api import PAYMENTS_BY_ORDER
 from apps.payments.refunds.reconcile import reconcile_returns
 from tests.helpers.plans import (
     ASKS_ALWAYS,
@@ -208,6 +209,20 @@ def test_form_waits_again_for_the_charge_of_another_day(api, sandbox, plan):
 
     assert charge_on(23, hours=0.4).summary() == ""
     assert charge_on(23, hours=0.6).refused == 1
+
+
+def test_form_of_a_plan_is_opened_60_times_a_day_from_all_networks(api, sandbox, plan, settings):
+    settings.RATE_LIMIT_SCALE = 1
+    with time_machine.travel(day(10), tick=False):
+        PAYMENTS_BY_ORDER.add(str(plan.pk), by=59)
+        body = {**link_of(plan), "number": 2, "what": "next"}
+        answers = [
+            api.post("instalments/pay", body, REMOTE_ADDR=f"203.0.113.{number}")[0]
+            for number in (1, 2)
+        ]
+    assert answers == [200, 429]
+    with time_machine.travel(day(11), tick=False):
+        assert api.post("instalments/pay", body)[0] == 200
 
 
 def test_unreported_payment_by_hand_is_adopted_and_not_charged_again(api, sandbox, plan):
