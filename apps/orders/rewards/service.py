@@ -1,8 +1,9 @@
 """Friend codes and their rewards (docs/rules.md, "Friend codes and rewards").
 
 Every student gets a friend code with their first paid order. When a friend buys with it for the
-first time, the code's owner earns a reward. It is held for 30 days, then owed, then marked as paid
-by staff. A refund of the friend's order cancels it.
+first time, the code's owner earns a reward. It is held for 30 days and until nothing of the order
+remains to be paid, then owed, then marked as paid by staff. A refund of the friend's order cancels
+it.
 """
 
 from collections.abc import Iterable
@@ -156,13 +157,14 @@ def _mail_code(code: PromoCode, to: Student) -> None:
 def release_due_rewards() -> int:
     """Change rewards that were held for 30 days to owed. Returns how many changed.
 
-    While an order is overdue or disputed its reward stays held. It is one UPDATE statement: safe to
-    repeat and to run in parallel.
+    While an order has instalments to come, or is disputed, its reward stays held: what was paid of
+    a plan may be less than the reward. It is one UPDATE statement: safe to repeat and to run in
+    parallel.
     """
     now = timezone.now()
     in_order = Order.objects.filter(
         # A partial refund that leaves no complete subject has canceled the reward already.
-        status__in=(Order.Status.PAID, Order.Status.PAYING, Order.Status.PARTIALLY_REFUNDED),
+        status__in=(Order.Status.PAID, Order.Status.PARTIALLY_REFUNDED),
         disputed_at=None,
     )
     return ReferralReward.objects.filter(

@@ -42,8 +42,8 @@ def test_reward_is_owed_after_30_days_and_not_before(subject, code):
     assert (reward.status, reward.owed_at) == ("owed", reward.held_until)
 
 
-@pytest.mark.parametrize("trouble", ["overdue", "disputed"])
-def test_reward_stays_held_while_the_order_is_overdue_or_disputed(subject, code, trouble):
+@pytest.mark.parametrize("trouble", ["paying", "overdue", "disputed"])
+def test_reward_stays_held_until_the_order_is_paid_whole_and_undisputed(subject, code, trouble):
     with time_machine.travel(NOVEMBER, tick=False):
         reward = buy_subject(
             subject, total=18500, code=code.code, payment_type="installment"
@@ -54,11 +54,11 @@ def test_reward_stays_held_while_the_order_is_overdue_or_disputed(subject, code,
             change_status(
                 order, Order.Status.OVERDUE, kind="overdue", actor="sistema", reason="Vencido"
             )
-    else:
-        Order.objects.update(disputed_at=timezone.now())
+    elif trouble == "disputed":
+        Order.objects.update(status="paid", disputed_at=timezone.now())
     with time_machine.travel(reward.held_until + timedelta(days=9), tick=False):
         assert release_due_rewards() == 0
-        Order.objects.update(status="paying", disputed_at=None)
+        Order.objects.update(status="paid", disputed_at=None)
         assert release_due_rewards() == 1
 
 

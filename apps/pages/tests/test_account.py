@@ -268,7 +268,7 @@ def test_account_lists_rewards_with_their_status(signed_in, ana):
         code="AMIGO-ANA", kind="FIJO", value=15, student=ana, is_referral_code=True
     )
     page = read(signed_in.get("/mi-cuenta"))
-    assert "retenida hasta el 24 de diciembre" in page
+    assert "retenida al menos hasta el 24 de diciembre" in page
     assert "25,00\N{NO-BREAK SPACE}€" in page
     assert "tu amigo se ahorra 15,00\N{NO-BREAK SPACE}€" in page
 
