@@ -18,8 +18,10 @@ from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Dispute, Order, Payment, Refund
+from apps.orders.models.staff_order import is_renewal
 from apps.orders.models.statuses import DISPUTE_HELD, DisputeStatus, EventKind
 from apps.orders.offer.lesson_credit import credited_lines
+from apps.orders.offer.renewed import renewals_of, renewed_orders
 from apps.orders.plan.schedule import cancel_plan
 from apps.orders.refunds.effects import withdraw_order_access
 from apps.orders.rewards.service import cancel_reward
@@ -127,7 +129,7 @@ def _lose(order: Order, dispute: Dispute, provider: str) -> None:
     cancel_reward(order, "disputa perdida", actor=provider)
     for other in _paid_with_money_of(order):
         cancel_reward(other, "disputa perdida", actor=provider)
-        lost = f"Se ha perdido la disputa del pedido {order.pk}, con cuyo dinero se pagó este"
+        lost = f"Se ha perdido la disputa del pedido {order.pk}, {_tie(other)}"
         flag(other, kind=EventKind.DISPUTE_LOST, actor=provider, reason=lost)
     text = f"{reason} ({dispute.reference})"
     flag(order, kind=EventKind.DISPUTE_LOST, actor=provider, reason=text)
@@ -152,16 +154,17 @@ def _pause(order: Order, dispute: Dispute, provider: str) -> None:
     pause_access(order_id=order.pk, cause=Cause.DISPUTE)
     for other in _paid_with_money_of(order):
         pause_access(order_id=other.pk, cause=Cause.DISPUTE)
-        reason = f"El pago del pedido {order.pk}, con cuyo dinero se pagó este, está en disputa"
+        reason = f"El pago del pedido {order.pk}, {_tie(other)}, está en disputa"
         note(other, kind=EventKind.DISPUTE_OPENED, actor=provider, reason=reason)
 
 
 def _paid_with_money_of(order: Order) -> list[Order]:
     """The orders that stand with the money of this one, and so on, with their rows locked.
 
-    Its lines were exchanged for them, or its lessons made their whole subject cheaper. Each was
-    paid later than the order whose money it has, so they are locked in the order of `lock_orders`.
-    An order that was paid with a credit never locks the order of its line again.
+    Its lines were exchanged for them, its lessons made their whole subject cheaper, or they renew
+    what it opened at the price of a renewal. Each was paid later than the order whose money it has,
+    so they are locked in the order of `lock_orders`. An order that was paid with a credit never
+    locks the order of its line again.
     """
     found: dict[int, Order] = {}
     next_ones: set[int] = set()
@@ -171,6 +174,7 @@ def _paid_with_money_of(order: Order) -> list[Order]:
         next_ones |= {
             *exchanged.values_list("credited_to_id", flat=True),
             *(whole.pk for whole in credited_lines(one).values()),
+            *(renewal.pk for renewal in renewals_of(one)),
         }
         next_ones -= {order.pk, *found}
         first = Order.objects.filter(pk__in=next_ones).order_by("paid_at", "pk").first()
@@ -180,14 +184,24 @@ def _paid_with_money_of(order: Order) -> list[Order]:
 
 
 def _stands_with_disputed_money(order: Order) -> bool:
-    """Whether money of another order that is in dispute, or was lost, has paid a part of this."""
+    """Whether money of another order that is in dispute, or was lost, has paid a part of this.
+
+    That is also so for the purchase that a renewal renews.
+    """
     of_lessons = [line.subject_id for line in order.lines.all() if line.credit]
     exchanged = Q(payments__refunds__credited_to=order)
     lessons = Q(
         student=order.student_id, lines__lesson__isnull=False, lines__subject__in=of_lessons
     )
     disputed = Order.objects.exclude(pk=order.pk).filter(disputed_at__isnull=False)
-    return disputed.filter(exchanged | lessons).exists()
+    return disputed.filter(exchanged | lessons | Q(pk__in=renewed_orders(order))).exists()
+
+
+def _tie(other: Order) -> str:
+    """What the order has to do with the disputed one, in Spanish, for staff."""
+    if is_renewal(other):
+        return "del que depende el precio de esta renovación"
+    return "con cuyo dinero se pagó este"
 
 
 def _name(dispute: Dispute) -> str:

@@ -19,6 +19,7 @@ from apps.orders.offer import binding_quotes
 from apps.orders.offer.again import changes_since_placed
 from apps.orders.offer.bought_before import names_bought_twice
 from apps.orders.offer.lesson_credit import lock_credited_orders
+from apps.orders.offer.renewed import lock_renewed_orders
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import Standing
@@ -48,6 +49,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     exchange = locked_exchange(order)
     if order.status in UNPAID:
         lock_credited_orders(order)
+        lock_renewed_orders(order)
     lost_exchange = problem_of(exchange) if exchange is not None else ""
     problem = _misfit(order, payment) or lost_exchange
     row = record_payment(order, row, payment, flag_reason=problem)

@@ -6,9 +6,10 @@ from zoneinfo import ZoneInfo
 import pytest
 import time_machine
 from django.test import Client
+from django.utils import timezone
 
 from apps.classroom.access import Cause, pause_access, withdraw_access
-from apps.classroom.models import Enrolment, Semester
+from apps.classroom.models import Enrolment, Provisioning, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
@@ -20,9 +21,11 @@ from apps.orders.errors import InstalmentsUnavailable, OrderIsPersonal, PriceCha
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.jobs import offer_renewals
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Debt, Order, OrderLine, StaffOrder
+from apps.orders.models import Debt, Gift, Order, OrderLine, StaffOrder
+from apps.orders.models.statuses import DisputeStatus
 from apps.orders.offer.bought_before import order_lines_bought_before
 from apps.orders.offer.cart import CheckoutItem
+from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.renewals.renewals import CannotRenew, open_order, price, renewal_link
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import expire
@@ -32,7 +35,8 @@ from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.services import change_email, find_or_create_student
 from tests.helpers.factories import make_promo, make_subject
-from tests.helpers.parallel import in_parallel
+from tests.helpers.friend_codes import buy_subject
+from tests.helpers.parallel import in_parallel, in_the_same_instant
 
 pytestmark = pytest.mark.django_db
 MADRID = ZoneInfo("Europe/Madrid")
@@ -354,3 +358,110 @@ def test_order_that_is_another_persons_is_not_opened(ana, micro):
         order = open_order(token(ana))
         assert order != taken
         assert (order.student, order.email) == (ana, "ana@example.com")
+
+
+@pytest.fixture
+def bought(half_price):
+    """Ana's paid order of the subject of 192 €, whose access ends in two weeks."""
+    subject = make_subject("Microeconomía", "192.00")
+    with time_machine.travel(datetime(2026, 11, 20, 12, tzinfo=MADRID), tick=False):
+        order = buy_subject(subject, total=18240, email="ana@example.com", phone="+34600111111")
+        provision.func(order_id=order.pk)
+    return order
+
+
+def renew(student):
+    order = open_order(token(student))
+    pay(order, "pi_of_the_renewal")
+    order.refresh_from_db()
+    return order
+
+
+def dispute(order, status, reference="dp_1"):
+    report = ReportedDispute(reference, order.total_cents, status, "Fraude", timezone.now())
+    record_dispute(payment_id=order.payments.get().pk, report=report, provider="Stripe")
+
+
+def pauses(order):
+    return Provisioning.objects.get(order_id=order.pk).paused_for
+
+
+def test_dispute_of_a_purchase_pauses_the_renewal_whose_price_it_made(bought):
+    renewal = renew(bought.student)
+    dispute(bought, DisputeStatus.OPEN)
+    assert pauses(renewal) == [Cause.DISPUTE]
+    assert renewal.events.filter(reason__contains=f"pedido {bought.pk}, del que depende").exists()
+    assert Enrolment.objects.get().state == Enrolment.State.PAUSED
+    dispute(bought, DisputeStatus.WON)
+    assert pauses(renewal) == []
+
+    dispute(bought, DisputeStatus.LOST, "dp_2")
+    renewal.refresh_from_db()
+    assert pauses(renewal) == [Cause.DISPUTE]
+    assert f"disputa del pedido {bought.pk}, del que depende" in renewal.flag
+
+
+def test_renewal_of_a_gift_follows_a_dispute_of_who_gave_it(bought):
+    Order.objects.filter(pk=bought.pk).update(
+        student=find_or_create_student(email="bruno@example.com", phone="+34600222222")
+    )
+    Gift.objects.create(
+        order=bought, recipient=bought.student, recipient_email="ana@example.com",
+        deliver_on=date(2026, 11, 20), status="delivered", delivered_at=timezone.now(),
+    )  # fmt: skip
+    renewal = renew(bought.student)
+    dispute(bought, DisputeStatus.LOST)
+    assert pauses(renewal) == [Cause.DISPUTE]
+
+
+def test_renewal_at_the_price_of_the_day_stands_by_itself(bought):
+    order = open_order(token(bought.student))
+    place(checkout_of(order))
+    dispute(bought, DisputeStatus.OPEN)
+    place(checkout_of(order, expected_total_cents=18240))
+    order.refresh_from_db()
+    pay(order, "pi_of_the_renewal")
+    dispute(bought, DisputeStatus.LOST)
+    order.refresh_from_db()
+    assert (order.total_cents, order.flag, pauses(order)) == (18240, "", [])
+
+
+def test_renewal_follows_the_last_purchase_and_no_earlier_one(bought):
+    subject = bought.lines.get().subject
+    with time_machine.travel(datetime(2026, 12, 20, 12, tzinfo=MADRID), tick=False):
+        again = buy_subject(subject, total=18240, email="ana@example.com", phone="+34600111111")
+        provision.func(order_id=again.pk)
+    renewal = renew(bought.student)
+    dispute(bought, DisputeStatus.OPEN)
+    assert pauses(renewal) == []
+    dispute(again, DisputeStatus.OPEN, "dp_2")
+    assert pauses(renewal) == [Cause.DISPUTE]
+
+
+def test_renewal_opens_again_once_no_purchase_behind_it_is_disputed(bought):
+    with time_machine.travel(datetime(2026, 11, 20, 12, tzinfo=MADRID), tick=False):
+        other = buy_subject(
+            make_subject("Estadística", "100.00"), total=9500,
+            email="ana@example.com", phone="+34600111111",
+        )  # fmt: skip
+        provision.func(order_id=other.pk)
+    renewal = renew(bought.student)
+    dispute(bought, DisputeStatus.OPEN)
+    dispute(other, DisputeStatus.OPEN, "dp_2")
+    dispute(bought, DisputeStatus.WON)
+    assert pauses(renewal) == [Cause.DISPUTE]
+    dispute(other, DisputeStatus.WON, "dp_2")
+    assert pauses(renewal) == []
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("first", ["payment", "dispute"])
+def test_renewal_that_is_paid_while_a_dispute_arrives_does_not_pass_unseen(bought, first):
+    order = open_order(token(bought.student))
+    place(checkout_of(order))
+    acts = [lambda: pay(order, "pi_of_the_renewal"), lambda: dispute(bought, DisputeStatus.OPEN)]
+    in_the_same_instant(*(acts if first == "payment" else reversed(acts)))
+    order.refresh_from_db()
+    assert order.status == Order.Status.PAID
+    assert pauses(order) == [Cause.DISPUTE] or "habían cambiado" in order.flag
