@@ -1,8 +1,12 @@
 """The VAT of what is sold (docs/rules.md, "VAT")."""
 
 from collections.abc import Collection
+from typing import Any
 
 from django.db import models
+
+# The permission to change the VAT of a subject, or to give a new one another than the usual one.
+MAY_CHANGE = "catalogue.change_vat"
 
 
 class Vat(models.TextChoices):
@@ -20,6 +24,11 @@ class Vat(models.TextChoices):
 
 PERCENT = {Vat.GENERAL: 21, Vat.REDUCED: 10, Vat.SUPER_REDUCED: 4, Vat.EXEMPT: 0}
 EXEMPTION = "Operación exenta de IVA: enseñanza, artículo 20.Uno.9.º de la Ley 37/1992, del IVA."
+
+
+def may_change_vat(user: Any) -> bool:
+    """Whether this member of staff may change the VAT of subjects. None is the shop itself."""
+    return user is None or user.has_perm(MAY_CHANGE)
 
 
 def vat_note(kinds: Collection[str]) -> str:

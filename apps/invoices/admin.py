@@ -87,8 +87,19 @@ class InvoiceAdmin(ReadOnlyAdmin):
         "breakdown",
         "amount",
         "pdf",
+        "wrong_vat",
     )
-    readonly_fields = ("of_order", "state", "corrects", "to", "lines", "breakdown", "amount", "pdf")
+    readonly_fields = (
+        "of_order", "state", "corrects", "to", "lines", "breakdown", "amount", "pdf", "wrong_vat",
+    )  # fmt: skip
+
+    @admin.display(description="si su IVA no es correcto")
+    def wrong_vat(self, invoice: Invoice) -> str:
+        return (
+            "No se puede corregir aquí. Cambia el IVA de la asignatura para lo que se venda desde "
+            "ahora, y pregunta a tu asesoría cómo declararlo. Si el comprador necesita otra "
+            "factura, devuelve el pedido entero y que lo compre otra vez."
+        )
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

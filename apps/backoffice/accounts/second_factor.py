@@ -28,7 +28,9 @@ OPEN_MODELS = frozenset({
     "pricing.campaign",
 })  # fmt: skip
 # Exceptions: permissions of an open model that ask for a second factor.
-GUARDED = frozenset({"catalogue.export_catalogue", "classroom.check_moodle"})
+GUARDED = frozenset({
+    "catalogue.change_vat", "catalogue.export_catalogue", "classroom.check_moodle",
+})  # fmt: skip
 # In the session: the authenticator app that it is setting up.
 _BEING_SET_UP = "authenticator_being_set_up"
 

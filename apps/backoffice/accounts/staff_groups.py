@@ -27,6 +27,8 @@ class GroupDefinition:
     views: Collection[str] = ()
     works_on: Collection[str] = ()
     permissions: Collection[str] = ()
+    # Permissions of the apps and models above that the group has not.
+    without: Collection[str] = ()
 
     def filter(self) -> Q:
         """The filter for the group's permissions."""
@@ -36,9 +38,15 @@ class GroupDefinition:
         for app_or_model in self.works_on:
             matches |= _of(app_or_model)
         for permission in self.permissions:
-            app, _, codename = permission.partition(".")
-            matches |= Q(content_type__app_label=app, codename=codename)
+            matches |= _named(permission)
+        for permission in self.without:
+            matches &= ~_named(permission)
         return matches
+
+
+def _named(permission: str) -> Q:
+    app, _, codename = permission.partition(".")
+    return Q(content_type__app_label=app, codename=codename)
 
 
 def _of(app_or_model: str) -> Q:
@@ -117,6 +125,8 @@ GROUP_DEFINITIONS = (
             "core.view_sitesettings",
             "leads.change_requestedsubject",
         ),
+        # A wrong VAT is owed to the tax agency, and an issued invoice keeps it.
+        without=("catalogue.change_vat",),
     ),
     # Only the leads of the degrees that are chosen on the page of each account.
     GroupDefinition(

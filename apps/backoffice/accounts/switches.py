@@ -127,10 +127,10 @@ SWITCHES = (
     ),
     Switch(
         "edits_catalogue", "Edita el catálogo y sus precios",
-        "También da su curso de Moodle a lo nuevo.",
+        "También da su curso de Moodle a lo nuevo. El IVA no: es un permiso suelto.",
         _of(works_on=("catalogue", "classroom.semester"),
             permissions=("classroom.add_moodlecourse", "classroom.check_moodle")),
-        _of(views=_CATALOGUE),
+        _of(views=_CATALOGUE, permissions=("catalogue.change_vat",)),
     ),
     Switch(
         "sees_codes", "Ve campañas y códigos", "También las condiciones de venta.",

@@ -10,10 +10,11 @@ from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
 from apps.classroom.models import Semester
 from apps.core.input_fields import with_picker_labels
+from apps.core.models import StaffAction
 from apps.orders.admin_pages.staff_order_pages import OrderContentsForm
 from apps.orders.models import OrderLine
 from apps.students.models import Student
-from tests.helpers.admin import admin_url, make_staff
+from tests.helpers.admin import admin_url, confirm_password, forget_password, make_staff
 from tests.helpers.factories import enrol, make_subject
 from tests.helpers.parallel import in_parallel
 
@@ -58,6 +59,47 @@ def test_admin_price_change_records_the_user(client, carla):
         (Decimal("192.00"), Decimal("205.00"), carla),
         (Decimal("55.00"), Decimal("61.00"), carla),
     ]
+
+
+def test_vat_asks_for_its_permission_and_for_the_password_and_is_logged(client, carla):
+    """A wrong one costs a part of each sale, and the shop has no way to correct its invoices."""
+    subject = make_subject()
+    page = admin_url(Subject, "change", subject.pk)
+
+    def save(url=page, **changes):
+        answer = client.post(url, subject_form(subject) | {"vat": "exempt"} | changes)
+        subject.refresh_from_db()
+        return answer
+
+    forget_password(client)
+    assert "pide tu contraseña" in save().text
+    new = {"name": "Nueva", "lessons-TOTAL_FORMS": 0, "lessons-INITIAL_FORMS": 0}
+    assert "pide tu contraseña" in save(admin_url(Subject, "add"), **new).text
+    assert save(vat="general").status_code == 302
+    assert (subject.vat, Subject.objects.count()) == ("general", 1)
+
+    confirm_password(client)
+    assert save().status_code == 302
+    assert subject.vat == "exempt"
+    assert "IVA: 21 % → Exenta (enseñanza)" in StaffAction.objects.latest("pk").text
+
+    make_staff("cesar", group="Contenido", client=client)
+    assert save(vat="general").status_code == 302
+    assert subject.vat == "exempt"
+
+
+def test_lesson_is_not_moved_to_another_vat_without_the_permission(client, carla):
+    lesson = make_subject(lessons=1).lessons.get()
+    other = make_subject("Cálculo", lessons=0, vat="exempt")
+    page = admin_url(Lesson, "change", lesson.pk)
+    form = {
+        "subject": other.pk, "title": lesson.title, "price": lesson.price, "status": lesson.status,
+        "price_changes-TOTAL_FORMS": 0, "price_changes-INITIAL_FORMS": 0,
+    }  # fmt: skip
+    make_staff("cesar", group="Contenido", client=client)
+    assert "Allí tiene otro IVA (21 % → Exenta (enseñanza))" in client.post(page, form).text
+    client.force_login(carla)
+    assert client.post(page, form).status_code == 302
 
 
 @pytest.mark.usefixtures("carla")

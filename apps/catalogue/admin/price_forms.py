@@ -13,6 +13,7 @@ from apps.catalogue.price_limits import check_lowered
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import price_setter
+from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.limits import OverLimit
 
@@ -133,6 +134,19 @@ class LessonForm(PlaceForm, PriceForm):
     class Meta:
         model = Lesson
         fields = "__all__"
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse to change the VAT of a lesson by moving it to another subject."""
+        data = super().clean()
+        after = self.cleaned_data.get(self.parent)
+        if after is not None and self.instance.pk and not may_change_vat(price_setter()):
+            before = self.instance.subject
+            if before.vat != after.vat:
+                rates = f"{before.get_vat_display()} → {after.get_vat_display()}"
+                self.add_error(
+                    self.parent, f"Allí tiene otro IVA ({rates}), y no puedes cambiarlo."
+                )
+        return data
 
     def place(self, parent: Subject) -> Place:
         return Place(parent.degree.university_id, parent.degree_id, parent.pk)

@@ -20,9 +20,11 @@ from apps.catalogue.sale_state import (
 )
 from apps.catalogue.services import set_lesson_status
 from apps.catalogue.text import search_form
+from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, list_price_cents, to_cents
 from apps.core.staff.admin_base import NOTHING, RowsInline, Tone, money, pill
 from apps.core.staff.admin_conflicts import GuardsRows
+from apps.core.staff.fresh_password import AsksPasswordForFields
 
 
 class LessonRows(GuardsRows, RowsInline):
@@ -51,8 +53,11 @@ class SaleFilter(admin.SimpleListFilter):
 
 
 @admin.register(Subject)
-class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
+class SubjectAdmin(AsksPasswordForFields, BulkPriceActions, CatalogueAdmin):
     form = SubjectForm
+    # A wrong one costs a part of each sale, and an issued invoice keeps it.
+    password_fields = ("vat",)
+    password_to_add = True
     filed_in = "name_search"
     list_display = (
         "name",
@@ -112,6 +117,10 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
     inlines = (LessonRows, PriceChangeRows)
     actions = ("change_prices", "put_on_sale", "take_off_sale", "expire_lessons", "open_lessons")
     on_whole_lists = ("change_prices", "expire_lessons", "open_lessons")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        return fields if may_change_vat(request.user) else (*fields, "vat")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Subject]:
         return with_sale_problem(super().get_queryset(request))

@@ -31,8 +31,8 @@ def import_lines(
 ) -> CatalogueDiff:
     """Add and change rows as the lines say, and return the differences. Deletes nothing.
 
-    The price history names the user of `services.prices_changed_by`, whose permission counts where
-    teachers of subjects change. `expected` is the fingerprint
+    The price history names the user of `services.prices_changed_by`, whose permissions count where
+    teachers or the VAT of subjects change. `expected` is the fingerprint
     of the previewed differences, and `is_confirmed` whether staff have confirmed their surprising
     prices. `on_progress` gets the number of rows processed since its last
     call. Raises BadFile, CatalogueHasChanged or PricesUnconfirmed, and then changes
@@ -45,6 +45,7 @@ def import_lines(
         if not is_confirmed and (surprising := diff.prices_to_confirm()):
             raise PricesUnconfirmed(surprising)
         diff.check_may_assign(price_setter())
+        diff.check_may_change_vat(price_setter())
         for model in LEVELS:
             _change(model, diff.changed(model), on_progress)
             on_progress(diff.unchanged_count(model))

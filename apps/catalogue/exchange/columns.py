@@ -202,6 +202,7 @@ TEACHERS = Column(
     linked="Sus propios profesores, que salen en vez de los de su grado: el nombre de cada uno en "
     "una línea, o con comas entre ellos. Tienen que estar ya en «Profesores».",
 )
+VAT = Column("iva", Subject, "vat", _vat)
 COLUMNS = (
     Column("universidad_siglas", University, "acronym", is_key=True),
     Column("universidad", University, "name", required=True),
@@ -215,7 +216,7 @@ COLUMNS = (
     Column("grado_alumnos_anteriores", Degree, "students_offset", _whole),
     Column("asignatura", Subject, "name", is_key=True),
     Column("precio", Subject, "final_price", _euros, required=True),
-    Column("iva", Subject, "vat", _vat),
+    VAT,
     Column("descuento", Subject, "total_discounts", _percent),
     Column("semestre", Subject, "semester", _one_of(Subject.Semester)),
     Column("codigo", Subject, "code"),

@@ -16,6 +16,7 @@ from apps.catalogue.exchange.columns import (
     READ_ONLY,
     STORED,
     TEACHERS,
+    VAT,
     BadCell,
     Column,
     clean,
@@ -27,8 +28,13 @@ from apps.catalogue.exchange.teachers import NOT_ALLOWED, TeacherNames, may_assi
 from apps.catalogue.models import Degree, Subject
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
+from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, to_cents
 
+VAT_NOT_ALLOWED = (
+    "Cambia el IVA de {}{}, y tu cuenta no puede cambiarlo. Quita la columna, o pide que lo "
+    "importe alguien que pueda."
+)
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
 # Texts of so many letters are kept once, however many rows name them.
@@ -198,6 +204,27 @@ class CatalogueDiff:
         """Raise BadFile if the teachers of a subject change, and `user` may not change them."""
         if self.changed_teachers() and not may_assign(user):
             raise BadFile(FileError(NOT_ALLOWED, column=TEACHERS.name))
+
+    def vat_changes(self) -> list[str]:
+        """Return a line for each subject whose VAT changes, or that begins with an unusual one."""
+        usual = VAT.field.get_default()
+        return [
+            f"{entry}: {VAT.show(usual)} → {VAT.show(entry.values[VAT])} (nueva)"
+            for entry in self.new(Subject)
+            if entry.values.get(VAT, usual) != usual
+        ] + [
+            f"{entry}: {VAT.show(change.before)} → {VAT.show(change.after)}"
+            for entry in self.changed(Subject)
+            for change in entry.changes
+            if change.column is VAT
+        ]
+
+    def check_may_change_vat(self, user: Any) -> None:
+        """Raise BadFile if the VAT of a subject changes, and `user` may not change it."""
+        changes = self.vat_changes()
+        if changes and not may_change_vat(user):
+            more = f", y de {len(changes) - 1} más" if len(changes) > 1 else ""
+            raise BadFile(FileError(VAT_NOT_ALLOWED.format(changes[0], more), column=VAT.name))
 
     def fingerprint(self) -> str:
         """Return a hash that is equal for equal differences."""

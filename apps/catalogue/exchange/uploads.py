@@ -23,6 +23,8 @@ from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.staff.limits import OverLimit
 
 MOST_SHOWN = 500
+# Lines of one entry of the log.
+MOST_IN_ENTRY = 200
 # Mails that wait go first.
 PRIORITY = -10
 # The page asks every two seconds.
@@ -65,6 +67,7 @@ def read_upload(upload_id: int) -> None:
             with transaction.atomic():
                 check_lowered(upload.uploaded_by, diff.changed_prices())
             diff.check_may_assign(upload.uploaded_by)
+            diff.check_may_change_vat(upload.uploaded_by)
         except BadFile as error:
             _end(upload, State.REFUSED, {"errors": error.lines})
         except OverLimit as error:
@@ -136,14 +139,22 @@ def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
             expected=upload.result["fingerprint"],
             is_confirmed=is_confirmed,
         )
-        LogEntry.objects.create(
-            user=upload.uploaded_by,
-            content_type=ContentType.objects.get_for_model(Subject),
-            object_repr=upload.name[:200],
-            action_flag=CHANGE,
-            change_message="Importación. " + ". ".join(diff.summary(is_done=True)),
-        )
+        _log(upload, "Importación. " + ". ".join(diff.summary(is_done=True)))
+        vat_changes = diff.vat_changes()
+        for first in range(0, len(vat_changes), MOST_IN_ENTRY):
+            some = vat_changes[first : first + MOST_IN_ENTRY]
+            _log(upload, "\n".join(["IVA cambiado por una importación:", *some]))
     return diff
+
+
+def _log(upload: CatalogueUpload, text: str) -> None:
+    LogEntry.objects.create(
+        user=upload.uploaded_by,
+        content_type=ContentType.objects.get_for_model(Subject),
+        object_repr=upload.name[:200],
+        action_flag=CHANGE,
+        change_message=text,
+    )
 
 
 def _lines(upload: CatalogueUpload, reading: Reading) -> list[Line]:
@@ -173,12 +184,15 @@ def _end(upload: CatalogueUpload, state: str, result: dict[str, Any]) -> None:
 
 def _preview(diff: CatalogueDiff) -> dict[str, Any]:
     details, to_confirm, near = diff.details(), diff.prices_to_confirm(), diff.near_names()
+    vat_changes = diff.vat_changes()
     return {
         "summary": diff.summary(),
         "is_empty": diff.is_empty,
         "fingerprint": diff.fingerprint(),
         "to_confirm": to_confirm[:MOST_SHOWN],
         "confirm_count": len(to_confirm),
+        "vat_changes": vat_changes[:MOST_SHOWN],
+        "vat_count": len(vat_changes),
         "near_names": near[:MOST_SHOWN],
         "near_count": len(near),
         "details": list(islice(details, MOST_SHOWN)),

@@ -19,7 +19,11 @@ from apps.catalogue.exchange.uploads import State, confirm_upload, store_upload
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue, write_template
 from apps.catalogue.models import CatalogueUpload, Subject
 from apps.core.staff.admin_log import log_rows
-from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import (
+    ask_password,
+    fresh_password_required,
+    password_is_fresh,
+)
 
 # About 20,000 subjects with their lessons. Larger files need the import command.
 MOST_UPLOADED_BYTES = 20_000_000
@@ -112,13 +116,18 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _confirm(request: HttpRequest, stored: CatalogueUpload) -> HttpResponse:
-    """Import what was previewed. Repeated after a killed worker, it starts the import again."""
+    """Import what was previewed. Repeated after a killed worker, it starts the import again.
+
+    A file that changes the VAT of subjects needs a fresh password.
+    """
     is_confirmed = bool(request.POST.get("confirmed"))
     is_same = request.POST.get("fingerprint", "") == stored.result.get("fingerprint")
     if stored.state not in (State.READ, State.IMPORTING) or not is_same:
         messages.warning(request, "Mira otra vez qué cambiaría el archivo.")
     elif stored.result["confirm_count"] and not is_confirmed:
         messages.error(request, "No se ha importado nada: confirma los precios señalados.")
+    elif stored.result.get("vat_count") and not password_is_fresh(request):
+        return ask_password(request)
     else:
         confirm_upload(stored, is_confirmed=is_confirmed)
     return redirect(request.path)

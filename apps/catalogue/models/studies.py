@@ -288,7 +288,8 @@ class Subject(HasStudyFacts):
         choices=Vat.choices,
         default=Vat.GENERAL,
         db_default=Vat.GENERAL,
-        help_text="El precio es final: el impuesto va dentro. Vale también para sus lecciones.",
+        help_text="El precio es final: el impuesto va dentro. Vale también para sus lecciones. Lo "
+        "ya vendido y sus facturas se quedan como están.",
     )
     total_discounts = models.PositiveSmallIntegerField(
         "descuento mostrado (%)", default=0, validators=[MaxValueValidator(90)]
@@ -348,7 +349,10 @@ class Subject(HasStudyFacts):
         verbose_name = "asignatura"
         verbose_name_plural = "asignaturas"
         ordering = ("name_sort", "pk")
-        permissions = (("export_catalogue", "Puede exportar el catálogo"),)
+        permissions = (
+            ("export_catalogue", "Puede exportar el catálogo"),
+            ("change_vat", "Puede cambiar el IVA"),
+        )
         constraints = (
             models.UniqueConstraint(fields=("degree", "name"), name="subject_once_per_degree"),
             models.CheckConstraint(

@@ -20,6 +20,8 @@ from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.uploads import import_upload, read_upload
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
+from apps.core.models import StaffAction
+from tests.helpers.admin import confirm_password, forget_password
 from tests.helpers.commands import run_worker
 from tests.helpers.factories import make_subject, make_university
 
@@ -95,6 +97,50 @@ def test_upload_is_previewed_and_imported_after_confirmation(client, carla):
     assert (change.before, change.after, change.changed_by) == (192, 201, carla)
     assert LogEntry.objects.get().user == carla
     assert not CatalogueUpload.objects.exists()
+
+
+def exempt():
+    return file(write_catalogue("c.csv").decode().replace("21 %", "exenta"))
+
+
+def test_import_that_changes_vat_names_the_rows_asks_for_the_password_and_is_logged(client, carla):
+    carla.user_permissions.add(Permission.objects.get(codename="change_vat"))
+    subject = make_subject(lessons=1)
+    make_subject("Cálculo", lessons=1)
+    shown = client.post(IMPORT, exempt(), follow=True)
+    assert "El IVA cambia en 2 asignaturas" in shown.text
+    line = f"{subject.name}: 21 % → Exenta (enseñanza)"
+    assert line in shown.context["vat_changes"][0]
+
+    page, answer = shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}
+    forget_password(client)
+    asked = Client.post(client, page, answer)
+    assert asked["Location"].startswith("/admin/clave")
+    run_worker()
+    assert set(Subject.objects.values_list("vat", flat=True)) == {"general"}
+
+    confirm_password(client)
+    client.post(page, answer)
+    assert set(Subject.objects.values_list("vat", flat=True)) == {"exempt"}
+    logged = StaffAction.objects.get(text__startswith="IVA cambiado por una importación")
+    assert line in logged.text
+    assert logged.text.count("→") == 2
+
+
+def test_import_that_changes_vat_is_refused_without_its_permission(client, carla, tmp_path):
+    make_subject(lessons=1)
+    refused = client.post(IMPORT, exempt(), follow=True)
+    assert "tu cuenta no puede cambiarlo" in refused.text
+    new = write_catalogue("c.csv").decode().replace("Microeconomía", "Nueva")
+    assert "1 por añadir" in client.post(IMPORT, file(new), follow=True).text
+    unusual = file(new.replace("21 %", "4 %"))
+    assert "tu cuenta no puede cambiarlo" in client.post(IMPORT, unusual, follow=True).text
+
+    path = tmp_path / "c.csv"
+    path.write_bytes(exempt()["file"].read())
+    with pytest.raises(CommandError, match="tu cuenta no puede cambiarlo"):
+        call_command("import_catalogue", path, user="carla")
+    assert set(Subject.objects.values_list("vat", flat=True)) == {"general"}
 
 
 @pytest.mark.parametrize("price", ["0,00", "95,99", "288,01"])

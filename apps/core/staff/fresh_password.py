@@ -212,12 +212,15 @@ class AsksPasswordForFields(_ModelAdmin):
     """Mixin of an admin page whose form changes `password_fields` only after a fresh password."""
 
     password_fields: tuple[str, ...] = ()
+    # Whether a new row with other values than the usual ones needs it, too.
+    password_to_add = False
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
         form: Any = super().get_form(request, obj, change=change, **kwargs)
-        if obj is None or request.method != "POST" or password_is_fresh(request):
+        is_free = obj is None and not self.password_to_add
+        if is_free or request.method != "POST" or password_is_fresh(request):
             return form
         refusal = format_html(
             'Cambiarlo pide tu contraseña: <a href="{}" target="_blank" rel="noopener">escríbela '
