@@ -32,8 +32,8 @@ from apps.students.session import current_sign_in, current_student, sign_out
 
 # Each entry asks Moodle several times. Nobody else's visits count: a campus has one address.
 ENTRIES_OF_STUDENT = Limit("oidc-entrar-alumno", times=30, seconds=600)
-# Moodle exchanges codes from one address.
-EXCHANGES = Limit("oidc-token", times=1200, seconds=600)
+# Codes and tokens that open nothing. Moodle passes on whatever strangers send to its login page,
+# from one address and with its own secret, so a good one is neither counted nor refused.
 REFUSED_EXCHANGES = Limit("oidc-token-rechazado", times=60, seconds=600)
 # A cookie keeps it, and browsers refuse one above 4,096 bytes.
 LONGEST_QUERY = 2500
@@ -182,10 +182,6 @@ def token(request: HttpRequest) -> HttpResponse:
 
     if request.META.get("QUERY_STRING") or _too_long(request):
         return JsonResponse({"error": "invalid_request"}, status=400)
-    try:
-        EXCHANGES.count(request)
-    except TooManyRequests as refusal:
-        return _wait(refusal)
     # The code's row is locked until its token is stored.
     try:
         with transaction.atomic():
@@ -193,12 +189,7 @@ def token(request: HttpRequest) -> HttpResponse:
     except ValueError:
         # Authlib does not accept all characters in what it reads.
         response = JsonResponse({"error": "invalid_client"}, status=401)
-    if response.status_code != 200:
-        try:
-            REFUSED_EXCHANGES.count(request)
-        except TooManyRequests as refusal:
-            return _wait(refusal)
-    return response
+    return response if response.status_code == 200 else _count_refused(request, response)
 
 
 @csrf_exempt
@@ -209,17 +200,13 @@ def userinfo(request: HttpRequest) -> HttpResponse:
     """The claims about the student of an access token (OpenID Connect Core 1.0, 5.3)."""
     from apps.classroom.one_sign_in.openid_server import user_info
 
-    try:
-        EXCHANGES.count(request)
-    except TooManyRequests as refusal:
-        return _wait(refusal)
     scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
     row = entry_codes.code_of_token(sent.strip()) if scheme.lower() == "bearer" else None
     identity = entry_codes.identity_for(row) if row else None
     if row is None or identity is None:
         response = JsonResponse({"error": "invalid_token"}, status=401)
         response["WWW-Authenticate"] = 'Bearer error="invalid_token"'
-        return response
+        return _count_refused(request, response)
     return JsonResponse(dict(user_info(identity, row.scope)))
 
 
@@ -304,10 +291,15 @@ def _too_long(request: HttpRequest) -> bool:
     return int(request.META.get("CONTENT_LENGTH") or 0) > LONGEST_BODY
 
 
-def _wait(refusal: TooManyRequests) -> HttpResponse:
-    response = JsonResponse({"error": "temporarily_unavailable"}, status=refusal.status)
-    response["Retry-After"] = str(refusal.retry_after)
-    return response
+def _count_refused(request: HttpRequest, refused: HttpResponse) -> HttpResponse:
+    """Count a code or token that opens nothing. Above the limit the answer is 429 instead."""
+    try:
+        REFUSED_EXCHANGES.count(request)
+    except TooManyRequests as refusal:
+        response = JsonResponse({"error": "temporarily_unavailable"}, status=refusal.status)
+        response["Retry-After"] = str(refusal.retry_after)
+        return response
+    return refused
 
 
 def _page(request: HttpRequest, name: str, status: int = 200, **context: Any) -> HttpResponse:

@@ -172,6 +172,21 @@ def test_strangers_behind_the_same_address_keep_nobody_out_of_the_classroom(
     assert [answer.status_code for answer in codes] == [302, 302, 429]
 
 
+def test_made_up_codes_and_tokens_keep_no_student_out_of_the_classroom(enrolled, settings):
+    """A stranger's code comes from Moodle's one address, with Moodle's own secret."""
+    settings.RATE_LIMIT_SCALE = 0.1
+    most = int(openid_views.REFUSED_EXCHANGES.times * settings.RATE_LIMIT_SCALE)
+    with time_machine.travel("2026-11-21 10:00:01+00:00", tick=False):
+        made_up = [exchange(settings, f"made-up-{n}").status_code for n in range(most + 60)]
+        assert made_up == [400] * most + [429] * 60
+        assert [userinfo(f"made-up-{n}").status_code for n in range(most)] == [429] * most
+
+        code = code_of(signed_in(enrolled), settings)
+        tokens = exchange(settings, code)
+        assert tokens.status_code == 200
+        assert userinfo(tokens.json()["access_token"]).status_code == 200
+
+
 def test_everything_is_404_while_the_switch_is_off(enrolled, settings):
     settings.CLASSROOM_SIGN_IN = False
     client = signed_in(enrolled)
