@@ -1,6 +1,7 @@
 """The pages of the site's own classroom: /aula (docs/rules.md, "Access and the classroom")."""
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -32,11 +33,20 @@ from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
 from apps.core.models import SiteSettings
 from apps.core.web.response_headers import private_form_page
-from apps.core.web.throttle import Limit, client_network, pseudonym, visitor_in_log
+from apps.core.web.throttle import (
+    Limit,
+    client_network,
+    pseudonym,
+    visitor_in_log,
+    widest_network,
+)
 from apps.students.devices import known_device, remember_device
 from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
 
 SIGN_IN_BY_VISITOR = Limit("aula-entrar", times=20, seconds=600)
+# The tries of all known devices of a network (of IPv6 a /48): anybody gets one with each mailbox of
+# their own, and each password takes a quarter of a second.
+SIGN_IN_ON_DEVICES = Limit("aula-entrar-conocidos", times=300, seconds=600)
 # For one account: the tries of one visitor, or of one device that the student has signed in on.
 SIGN_IN_BY_EMAIL = Limit("aula-entrar-correo", times=10, seconds=900)
 # For one account: the tries of all visitors together, without the student's own devices.
@@ -118,12 +128,17 @@ def _log_refusal(request: HttpRequest, email: str, reason: str) -> None:
 
 
 def _count_sign_in(request: HttpRequest, email: str) -> None:
-    """Count an attempt. Wrong passwords from elsewhere never count against a known device."""
+    """Count an attempt. Wrong passwords from elsewhere never count against a known device.
+
+    Above the limit of its network's known devices it is counted like a stranger's.
+    """
     identity = email_identity(email)
     device = known_device(request, email)
     if device:
         SIGN_IN_BY_EMAIL.count_key(f"{device} {identity}")
-        return
+        with suppress(TooManyRequests):
+            SIGN_IN_ON_DEVICES.count_key(widest_network(request))
+            return
     SIGN_IN_BY_VISITOR.count(request)
     SIGN_IN_BY_EMAIL.count_key(f"{client_network(request)} {identity}")
     SIGN_IN_BY_STRANGERS.count_key(identity)

@@ -1,11 +1,13 @@
 """Limits for buyers who share an address, such as a campus (docs/rules.md, "Rate limits")."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from apps.core.web.throttle import Limit
+from apps.core.errors import TooManyRequests
+from apps.core.web.throttle import Limit, widest_network
 from apps.payments.card_testing import refused_cards_of
 from apps.students.devices import DEVICES
 
@@ -19,15 +21,20 @@ REFUSED_PART = 5
 class BuyersLimit(Limit):
     """At most `times` uses per device that is known, and per network of all other devices.
 
-    A network of which few cards are refused has CROWD times as many.
+    A network of which few cards are refused has CROWD times as many. So many have its known devices
+    together, too: anybody gets one with each mailbox of their own. Above that they are counted like
+    the others.
     """
 
     def count(self, request: HttpRequest | Request) -> None:
         device = DEVICES.name(request)
         if device:
             self.count_key(f"device {device}")
-        else:
-            super().count(request)
+            of_devices = Limit(f"{self.name}-devices", self.times * CROWD, self.seconds)
+            with suppress(TooManyRequests):
+                of_devices.count_key(widest_network(request))
+                return
+        super().count(request)
 
     def most(self, network: str, *, share: int, used: int) -> float:
         of_one = super().most(network, share=share, used=used)

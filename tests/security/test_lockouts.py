@@ -8,13 +8,13 @@ from django.test import Client
 from apps.classroom.access_links import make_token
 from apps.classroom.accounts import set_password
 from apps.classroom.models import Account
-from apps.classroom.views import SIGN_IN_BY_EMAIL
+from apps.classroom.views import SIGN_IN_BY_EMAIL, SIGN_IN_BY_VISITOR, SIGN_IN_ON_DEVICES
 from apps.core.models import Mail
 from apps.core.web.known_devices import NAMES_OF_OWNER
 from apps.students.models import SignInLink
 from apps.students.services import find_or_create_student
 from apps.students.sign_in_links import link_url
-from tests.helpers.factories import make_subject, whole
+from tests.helpers.factories import know_device, make_subject, whole
 
 pytestmark = pytest.mark.django_db
 
@@ -185,3 +185,21 @@ def test_device_of_another_student_is_not_known(account):
 
     assert statuses == [200] * 10 + [429]
     assert sign_in(elsewhere(3)).status_code == 302
+
+
+def test_known_devices_share_the_passwords_of_their_network(account, settings):
+    """The devices of one's own mailboxes took the password checks out of the visitor's limit."""
+    settings.RATE_LIMIT_SCALE = 0.2
+    on_devices = int(SIGN_IN_ON_DEVICES.times * settings.RATE_LIMIT_SCALE)
+    of_strangers = int(SIGN_IN_BY_VISITOR.times * settings.RATE_LIMIT_SCALE)
+    statuses = []
+    for number in range(on_devices + of_strangers + 1):
+        # The addresses of a /48 are one network.
+        device, email = Client(REMOTE_ADDR="2001:db8:7::9"), f"m{number}@own.example"
+        know_device(device, email)
+        statuses.append(sign_in(device, "wrong", email).status_code)
+
+    assert statuses == [200] * (on_devices + of_strangers) + [429]
+    own = Client(REMOTE_ADDR="10.9.9.9")
+    know_device(own, ANA)
+    assert sign_in(own).status_code == 302

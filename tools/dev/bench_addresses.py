@@ -101,7 +101,7 @@ MISTYPED = "q=zqwkakxzyw+zqwkbkxzyw+zqwk{n}kxzyw"
 TOO_LONG = "orden=" + "x" * 101
 # Stands for a cart with all subjects of the sample shop.
 ALL_SUBJECTS = "all subjects"
-SIGN_INS = "20 attempts in 10 minutes and visitor"
+SIGN_INS = "20 attempts in 10 minutes and visitor, 300 on a network's known devices"
 STAFF_SIGN_INS = "10 attempts of a user and 50 of a visitor in 15 minutes"
 FORMS = "50 a day and visitor, 1,500 an hour in all"
 SEARCHES = "2,400 in 10 minutes and visitor"

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.django_db
 CAMPUS = "10.7.0.1"
 # Of one visitor, at the scale of these tests.
 TIMES = 6
+# Has no limit of a day beside it.
+ACCESS = "create-auth-user"
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +40,10 @@ def one_hour(settings):
         yield
 
 
-def ask(client, times=1):
+def ask(client, times=1, what="process-checkout"):
     """The statuses of so many checkouts. They are empty, and refused only after they count."""
     return [
-        client.post("/api/process-checkout", {}, content_type="application/json").status_code
+        client.post(f"/api/{what}", {}, content_type="application/json").status_code
         for _ in range(times)
     ]
 
@@ -83,6 +85,23 @@ def test_known_device_is_counted_apart_from_its_address():
     # A known device is one visitor, and no crowd.
     assert ask(own) == [429]
     assert ask(other) == [400]
+
+
+def test_known_devices_of_a_network_are_one_more_crowd_together():
+    """Devices of many mailboxes of one's own had no end together."""
+    statuses = []
+    for number in range(TIMES * CROWD + 1):
+        device = Client(REMOTE_ADDR=CAMPUS)
+        know_device(device, f"m{number}@own.example")
+        statuses += ask(device, 1, ACCESS)
+    assert statuses == [400] * (TIMES * CROWD + 1)
+
+    # Above that they are counted like everybody else there.
+    left = TIMES * CROWD - 1
+    assert ask(Client(REMOTE_ADDR=CAMPUS), left + 1, ACCESS) == [400] * left + [429]
+    assert ask(device, 1, ACCESS) == [429]
+    know_device(elsewhere := Client(REMOTE_ADDR="10.8.0.1"), "ana@example.com")
+    assert ask(elsewhere, 1, ACCESS) == [400]
 
 
 def test_cookie_that_the_shop_has_not_signed_makes_no_device():
