@@ -19,6 +19,8 @@ from apps.leads.announced.models import UniversityNotice
 
 ASKING = Limit("avisame", times=10, seconds=600)
 ASKING_A_DAY = Limit("avisame-dia", times=50, seconds=86_400)
+# By an address, or a /48 of IPv6. It takes 50 of them to fill the list of who is not confirmed.
+ASKING_OF_NETWORK = Limit("avisame-red-dia", times=100, seconds=86_400)
 MAILBOXES = Limit("avisame-correo", times=3, seconds=3600)
 
 
@@ -51,8 +53,9 @@ def ask_page(request: HttpRequest) -> HttpResponse:
         ASKING.count(request)
         ASKING_A_DAY.count(request)
         MAILBOXES.count_key(email_identity(email))
-        of_network = (FORM_MAILS_OF_NETWORK, widest_network(request))
-        with counted_once_done(of_network), constant_time():
+        network = widest_network(request)
+        of_network = ((FORM_MAILS_OF_NETWORK, network), (ASKING_OF_NETWORK, network))
+        with counted_once_done(*of_network), constant_time():
             waiting.ask(university, email)
     except (TooManyRequests, waiting.NoPlace) as error:
         form.add_error(None, error.message)

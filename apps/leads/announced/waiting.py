@@ -20,7 +20,7 @@ from apps.core.mail.registry import absolute_url
 from apps.leads.announced.models import UniversityNotice
 
 # Unconfirmed ones are deleted after this time, the others so long after they were told.
-UNCONFIRMED_KEPT = timedelta(days=7)
+UNCONFIRMED_KEPT = timedelta(days=3)
 KEPT_AFTER_MAIL = timedelta(days=30)
 # Strangers can ask for any mailbox: so many wait unconfirmed, and so many in all, of all
 # universities together.

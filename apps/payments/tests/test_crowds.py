@@ -10,7 +10,8 @@ from django.utils import timezone
 from apps.catalogue.models import University
 from apps.core.mail.recipient_limits import ALL_FORMS, FORM_MAILS_OF_NETWORK, RESERVED
 from apps.core.models import Mail, SiteSettings
-from apps.leads.announced.views import ASKING_A_DAY
+from apps.leads.announced.views import ASKING_A_DAY, ASKING_OF_NETWORK
+from apps.leads.announced.waiting import MOST_UNCONFIRMED, UNCONFIRMED_KEPT
 from apps.orders.models import Order
 from apps.payments.card_testing import BY_VISITOR, count_refused_cards
 from apps.payments.crowds import CROWD
@@ -222,3 +223,20 @@ def test_one_visitor_asks_for_few_announced_universities_a_day(settings):
             path = f"/avisame?universidad={duero.pk}"
             answers.append(Client(REMOTE_ADDR=CAMPUS).post(path, body).status_code)
     assert answers == [200] * most + [429]
+
+
+def test_few_networks_do_not_fill_the_list_of_who_is_not_confirmed(settings):
+    """Four networks of IPv6 kept the page closed for everybody."""
+    settings.RATE_LIMIT_SCALE = 0.4
+    duero = make_university("Universidad del Duero", status=University.Status.COMING_SOON)
+    most = int(ASKING_OF_NETWORK.times * settings.RATE_LIMIT_SCALE)
+    now, answers = timezone.now() + timedelta(hours=1), []
+    for number in range(most + 1):
+        with time_machine.travel(now + number * timedelta(minutes=20), tick=False):
+            visitor = Client(REMOTE_ADDR=f"2001:db8:7:{number:x}00::1")
+            body = {"email": f"n{number}@example.com"}
+            answers.append(visitor.post(f"/avisame?universidad={duero.pk}", body).status_code)
+    assert answers == [200] * most + [429]
+
+    days = UNCONFIRMED_KEPT // timedelta(days=1) + 1
+    assert ASKING_OF_NETWORK.times * days * 50 <= MOST_UNCONFIRMED
