@@ -41,8 +41,7 @@ from apps.pricing.models import PromoCode
 from apps.pricing.promo_checks import PromoRefused
 from apps.pricing.reads import current_terms
 from apps.pricing.rules import promo_discount_cents
-from apps.students.devices import is_known_buyer
-from apps.students.session import current_student
+from apps.students.session import current_student, is_known_buyer
 
 PROMO_TRIES = Limit("promo", times=20, seconds=600)
 # A cart of 200 lines takes 40 ms: its total is computed for both payment types.

@@ -52,9 +52,8 @@ from apps.payments.stripe.intents import (
 )
 from apps.payments.webhooks import receive
 from apps.pricing.promo_checks import PromoRefused
-from apps.students.devices import is_known_buyer
 from apps.students.models import Consent
-from apps.students.session import current_student
+from apps.students.session import current_student, is_known_buyer
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ from rest_framework.request import Request
 from apps.core.identity import email_identity
 from apps.core.web.known_devices import KnownDevices
 from apps.students.models import Student
-from apps.students.session import current_student
 
 DEVICES = KnownDevices("dispositivo", salt="apps.students.devices")
 
@@ -20,8 +19,6 @@ def known_device(request: HttpRequest | Request, email: str) -> str:
     return DEVICES.known(request, email_identity(email))
 
 
-def is_known_buyer(request: Request, email: str) -> bool:
-    """Whether this visitor has shown that the address is theirs: signed in, now or earlier here."""
-    student = current_student(request)
-    signed_in = student is not None and email_identity(student.email) == email_identity(email)
-    return signed_in or bool(known_device(request, email))
+def forget_devices(email: str) -> None:
+    """Make no device known on which the owner of this mailbox has signed in until now."""
+    DEVICES.forget(email_identity(email))

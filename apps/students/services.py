@@ -18,6 +18,7 @@ from apps.core.mail.recipient_limits import Origin
 from apps.core.models import LegalText
 from apps.core.privacy import redact_entries_of
 from apps.students.consent_wordings import TEXTS, WALLET_WORDINGS, WORDINGS
+from apps.students.devices import forget_devices
 from apps.students.models import (
     Consent,
     ErasureRequest,
@@ -115,6 +116,7 @@ def announce_new_email(student: Student, *, before: str, actor: str = "equipo") 
     student.email_confirmed_at = None
     student.save(update_fields=["email_confirmed_at"])
     end_sessions(student)
+    forget_devices(before)
     FormerEmail.objects.create(student=student, email=before.strip().lower())
     occasion = secrets.token_hex(8)
     for address, is_old in ((before, True), (student.email, False)):

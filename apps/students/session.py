@@ -10,7 +10,9 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from apps.core.errors import AcademyError
+from apps.core.identity import email_identity
 from apps.core.web.session_store import delete_stored, stored_key, stored_keys
+from apps.students.devices import forget_devices, known_device
 from apps.students.models import SignIn, Student
 
 SESSION_KEY = "student_id"
@@ -53,11 +55,12 @@ def sign_out(request: HttpRequest) -> None:
 def end_sessions(student: Student) -> None:
     """Sign the student out on every device: after a new password or address, a block, an erasure.
 
-    Links that would sign in count as used.
+    Links that would sign in count as used, and no device is known any more.
     """
     Student.objects.select_for_update(no_key=True).get(pk=student.pk)
     _end_sign_ins(list(student.sign_ins.filter(ended_at=None)))
     student.sign_in_links.filter(used_at=None).update(used_at=timezone.now())
+    forget_devices(student.email)
 
 
 def _end_sign_ins(sign_ins: list[SignIn]) -> None:
@@ -91,3 +94,10 @@ def current_student(request: HttpRequest | Request) -> Student | None:
         return None
     # Erasure and blocks end the sessions. The filter also covers one opened at the same time.
     return Student.objects.filter(pk=student_id, erased_at=None, blocked_at=None).first()
+
+
+def is_known_buyer(request: Request, email: str) -> bool:
+    """Whether this visitor has shown that the address is theirs: signed in, now or earlier here."""
+    student = current_student(request)
+    signed_in = student is not None and email_identity(student.email) == email_identity(email)
+    return signed_in or bool(known_device(request, email))

@@ -3,6 +3,7 @@
 import pytest
 import time_machine
 from django.contrib.auth.hashers import make_password
+from django.http import HttpRequest
 from django.test import Client
 
 from apps.classroom.access_links import make_token
@@ -11,8 +12,9 @@ from apps.classroom.models import Account
 from apps.classroom.views import SIGN_IN_BY_EMAIL, SIGN_IN_BY_VISITOR, SIGN_IN_ON_DEVICES
 from apps.core.models import Mail
 from apps.core.web.known_devices import NAMES_OF_OWNER
+from apps.students.devices import known_device
 from apps.students.models import SignInLink
-from apps.students.services import find_or_create_student
+from apps.students.services import block_student, change_email, find_or_create_student
 from apps.students.sign_in_links import link_url
 from tests.helpers.factories import know_device, make_subject, whole
 
@@ -203,3 +205,42 @@ def test_known_devices_share_the_passwords_of_their_network(account, settings):
     own = Client(REMOTE_ADDR="10.9.9.9")
     know_device(own, ANA)
     assert sign_in(own).status_code == 302
+
+
+def is_known(client, email=ANA):
+    request = HttpRequest()
+    request.COOKIES = {name: cookie.value for name, cookie in client.cookies.items()}
+    return bool(known_device(request, email))
+
+
+@pytest.mark.parametrize("what", ["password", "address", "block"])
+def test_new_password_address_or_block_forgets_the_devices_of_a_mailbox(
+    account, one_hour, settings, what
+):
+    """Who was once in with somebody's link was a known buyer for a year, whatever they did."""
+    device, other = Client(), Client()
+    know_device(device, ANA)
+    know_device(other, "bruno@example.com")
+    assert is_known(device)
+    one_hour.shift(1)
+    browser = Client()
+    match what:
+        case "password":
+            link = f"/aula/acceso?enlace={make_token(account)}"
+            names, password = {"first_name": "Ana", "last_name": "Ruiz"}, "otra-clave-mia-9"
+            browser.post(link, {**names, "password": password, "password_again": password})
+            assert is_known(browser), "it has just signed in"
+        case "address":
+            change_email(student_id=account.student_id, email="ana.nueva@example.com")
+            change_email(student_id=account.student_id, email=ANA)
+        case "block":
+            block_student(student_id=account.student_id, reason="Prueba")
+
+    assert not is_known(device)
+    assert is_known(other, "bruno@example.com")
+    # Another key of the shop brings none of them back, and a new sign-in does.
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-key"
+    assert not is_known(device)
+    know_device(device, ANA)
+    assert is_known(device)

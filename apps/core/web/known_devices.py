@@ -6,13 +6,17 @@ counted apart (docs/rules.md, "Rate limits" and "Staff").
 
 import secrets
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
 from django.core import signing
+from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from rest_framework.request import Request
 
-from apps.core.keyed_digest import keyed_digest, matches
+from apps.core.keyed_digest import keyed_digest, keyed_digests, matches
+from apps.core.models import RateCount
 
 LIFETIME_S = 365 * 24 * 3600
 # Limits count per device name. An owner has four names, so repeated sign-ins without the cookie
@@ -22,7 +26,10 @@ NAMES_OF_OWNER = 4
 
 @dataclass(frozen=True)
 class KnownDevices:
-    """A signed cookie that names the device and, as a digest, its owner. It opens nothing."""
+    """A signed cookie that names the device, its owner, as a digest, and when. It opens nothing.
+
+    When the devices of an owner were forgotten is stored for a year, with another digest.
+    """
 
     cookie: str
     salt: str
@@ -37,7 +44,7 @@ class KnownDevices:
         device = self.known(request, owner) or self._new_name(owner)
         response.set_cookie(
             self.cookie_name,
-            signing.dumps([device, digest], salt=self.salt),
+            signing.dumps([device, digest, timezone.now().timestamp()], salt=self.salt),
             max_age=LIFETIME_S,
             secure=settings.SESSION_COOKIE_SECURE,
             httponly=True,
@@ -46,8 +53,16 @@ class KnownDevices:
 
     def known(self, request: HttpRequest | Request, owner: str) -> str:
         """The name of the device if this owner has signed in on it; otherwise empty."""
-        device, digest = self._read(request)
-        return device if device and matches(self.salt, owner, digest) else ""
+        device, digest, since = self._read(request)
+        if not device or not matches(self.salt, owner, digest):
+            return ""
+        return device if since >= self._forgotten_at(owner) else ""
+
+    def forget(self, owner: str) -> None:
+        """Make no device known on which this owner has signed in until now."""
+        expires_at = timezone.now() + timedelta(seconds=LIFETIME_S)
+        slot = self._slots(owner)[0]
+        RateCount.objects.update_or_create(slot=slot, defaults={"expires_at": expires_at})
 
     def name(self, request: HttpRequest | Request) -> str:
         """The name of the device, whoever has signed in on it; empty if nobody has."""
@@ -57,10 +72,24 @@ class KnownDevices:
         number = secrets.randbelow(NAMES_OF_OWNER)
         return keyed_digest(f"{self.salt}.name", f"{number} {owner}")[:16]
 
-    def _read(self, request: HttpRequest | Request) -> tuple[str, str]:
+    def _forgotten_at(self, owner: str) -> float:
+        """When the owner's devices were last forgotten, in seconds since 1970; 0 if never."""
+        rows = RateCount.objects.filter(slot__in=self._slots(owner))
+        expires_at = rows.aggregate(latest=Max("expires_at"))["latest"]
+        return (expires_at - timedelta(seconds=LIFETIME_S)).timestamp() if expires_at else 0
+
+    def _slots(self, owner: str) -> list[str]:
+        """The names of the row under the current SECRET_KEY, then under former ones."""
+        return [
+            f"{self.cookie}-forgotten:{digest[:32]}"
+            for digest in keyed_digests(f"{self.salt}.forgotten", owner)
+        ]
+
+    def _read(self, request: HttpRequest | Request) -> tuple[str, str, float]:
         sent = request.COOKIES.get(self.cookie_name, "")
         try:
-            device, digest = signing.loads(sent, salt=self.salt, max_age=LIFETIME_S)
+            # Cookies of an earlier version have no time.
+            device, digest, *since = signing.loads(sent, salt=self.salt, max_age=LIFETIME_S)
         except signing.BadSignature:
-            return "", ""
-        return str(device), digest
+            return "", "", 0
+        return str(device), digest, since[0] if since else 0
