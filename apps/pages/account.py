@@ -11,6 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
@@ -41,7 +42,7 @@ from apps.pages.opinions.asking import link_path, linked_opinions
 from apps.pages.opinions.models import Opinion
 from apps.pricing.reads import current_terms
 from apps.students.devices import remember_device
-from apps.students.models import Student
+from apps.students.models import Consent, Student
 from apps.students.services import request_erasure, update_own_data
 from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
 from apps.students.sign_in_links import (
@@ -55,6 +56,8 @@ LINKS = Limit("login-enlace", times=10, seconds=600)
 MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
 # For each student: a download reads every table that has personal data.
 DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
+# For each student: the page reads what a dozen tables have about them.
+VISITS = Limit("mi-cuenta", times=300, seconds=600)
 # Strangers can type the student's address in any number of carts, each with its consents.
 MOST_SHOWN = 100
 # The parameter with which the sign-in page offers to sign out of Moodle, too.
@@ -173,11 +176,7 @@ def download(request: HttpRequest, student: Student) -> HttpResponse:
     try:
         DOWNLOADS.count_key(str(student.pk))
     except TooManyRequests as refusal:
-        refused = HttpResponse(
-            refusal.message, status=refusal.status, content_type="text/plain; charset=utf-8"
-        )
-        refused["Retry-After"] = str(refusal.retry_after)
-        return refused
+        return _too_often(refusal)
     answer = JsonResponse(
         export_all(student.email),
         encoder=DjangoJSONEncoder,
@@ -204,7 +203,19 @@ def leave(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('login')}?{LEFT}" if entered else "login")
 
 
+def _too_often(refusal: TooManyRequests) -> HttpResponse:
+    answer = HttpResponse(
+        refusal.message, status=refusal.status, content_type="text/plain; charset=utf-8"
+    )
+    answer["Retry-After"] = str(refusal.retry_after)
+    return answer
+
+
 def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpResponse:
+    try:
+        VISITS.count_key(str(student.pk))
+    except TooManyRequests as refusal:
+        return _too_often(refusal)
     context = {
         "student": student,
         "form": form,
@@ -216,7 +227,7 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
         "opinions": _opinions(student),
         "friend_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
         "rewards": student.referral_rewards.all(),
-        "consents": student.consents.select_related("legal_text")[:MOST_SHOWN],
+        "consents": _consents(student),
         "erasure_requested": hasattr(student, "erasure_request"),
     }
     return _page(request, "account", context)
@@ -229,6 +240,12 @@ def _credits(student: Student) -> list[tuple[Subject, int]]:
     paid = paid_for_lessons(student.pk)
     subjects = Subject.objects.on_sale().filter(pk__in=paid).order_by("name")
     return [(subject, paid[subject.pk]) for subject in subjects]
+
+
+def _consents(student: Student) -> QuerySet[Consent]:
+    """The newest consents with their legal texts, of which only the names are read."""
+    consents = student.consents.select_related("legal_text")
+    return consents.defer("legal_text__body", "legal_text__numbers")[:MOST_SHOWN]
 
 
 def _opinions(student: Student) -> list[tuple[Opinion, str]]:

@@ -14,7 +14,7 @@ from apps.core.privacy import MOST_ROWS, preview_erasure
 from apps.leads.models import Lead
 from apps.leads.withdrawal.models import Withdrawal
 from apps.orders.models import Gift, Order
-from apps.pages.account import DOWNLOADS, MOST_SHOWN
+from apps.pages.account import DOWNLOADS, MOST_SHOWN, VISITS
 from apps.students.models import Consent, SignInLink, Student
 from apps.students.sign_in_links import link_url, send_sign_in_link
 
@@ -92,9 +92,24 @@ def test_download_is_bounded_and_has_the_students_own_purchases(signed_in, bough
 
 @pytest.mark.usefixtures("flood")
 def test_account_page_is_bounded(signed_in):
-    page = signed_in.get("/mi-cuenta").content.decode()
+    with CaptureQueriesContext(connection) as queries:
+        page = signed_in.get("/mi-cuenta").content.decode()
 
     assert page.count("<li>Acepto") == MOST_SHOWN
+    texts = [query["sql"] for query in queries if '"core_legaltext"."title"' in query["sql"]]
+    assert texts
+    assert not any('"core_legaltext"."body"' in text for text in texts), "a hundred times"
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_account_pages_of_a_student_are_counted(signed_in, settings):
+    settings.RATE_LIMIT_SCALE = 0.02
+    most = int(VISITS.times * settings.RATE_LIMIT_SCALE)
+    answers = [signed_in.get("/mi-cuenta") for _ in range(most)]
+    answers.append(signed_in.post("/mi-cuenta/datos", {"phone": "wrong"}))
+
+    assert [answer.status_code for answer in answers] == [200] * most + [429]
+    assert int(answers[-1]["Retry-After"]) > 0
 
 
 @time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)

@@ -14,15 +14,21 @@ from typing import Any
 import requests
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.test.utils import override_settings
 
 from apps.catalogue.models import Subject
+from apps.core.models import LegalText
+from apps.core.web.session_store import SessionStore
+from apps.orders.models import Order, OrderLine
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked as Cart
 from apps.orders.offer.offer import offer_for
 from apps.pricing.payment_type import PaymentType
-from apps.students.models import Student
+from apps.students.models import Consent, Student
+from apps.students.session import sign_in
 from tools.dev.bench import Row
-from tools.dev.bench_shop import Server, fill_shop, running_shop
+from tools.dev.bench_shop import PRODUCTION, Server, fill_shop, running_shop
 
 REQUESTS = 25
 MOST_MS = 30.0
@@ -54,6 +60,8 @@ class Asked:
     kind: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     head: bool = False
+    # Whether it has a session, which anybody gets with a mailbox of their own.
+    is_signed_in: bool = False
 
     @property
     def method(self) -> str:
@@ -99,6 +107,8 @@ EXAMS = "q=" + "examen+" * 13 + "a{n}"
 UNKNOWN = "q=" + "+".join(f"zqwk{letter}kxzyw" for letter in "abcdefg") + "+zq{n}wkkxzyw"
 MISTYPED = "q=zqwkakxzyw+zqwkbkxzyw+zqwk{n}kxzyw"
 TOO_LONG = "orden=" + "x" * 101
+# The Moodle of a shop that signs students in to it.
+MOODLE, OIDC_SECRET = "https://moodle.test", "x" * 40
 # Stands for a cart with all subjects of the sample shop.
 ALL_SUBJECTS = "all subjects"
 SIGN_INS = "20 attempts in 10 minutes and visitor, 300 on a network's known devices"
@@ -181,7 +191,14 @@ SENT = (
     Asked("/aula/enlace", form={"email": EMAIL}),
     Asked("/admin/login/", form={"username": "carla", "password": "x{n}"}, bound=STAFF_SIGN_INS),
     Asked("/admin/clave-olvidada", form={"email": EMAIL}),
-    Asked("/oidc/token", {"grant_type": "authorization_code", "code": "x{n}"}),
+    Asked(
+        "/oidc/token",
+        # As Moodle passes on what a stranger sends to its sign-in page.
+        form={
+            "grant_type": "authorization_code", "code": "x{n}", "client_id": "moodle",
+            "client_secret": OIDC_SECRET, "redirect_uri": f"{MOODLE}/admin/oauth2callback.php",
+        },
+    ),
 )  # fmt: skip
 DEAR = tuple(
     Asked(path + DEAR_SEARCH, bound=SEARCHES, kind="longest search")
@@ -216,7 +233,23 @@ ODD = (
     Asked("/asignaturas/{university}/{slug}", kind="Origin", headers=ORIGIN),
     Asked("/asignaturas/{university}/nada-99999{n}", kind="unknown subject"),
 )
-ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *DEAR, *ODD, *SENT)
+# The most carts that a page or a download shows are 100 and 200: strangers can make more.
+CARTS = 220
+SIGNED_IN = (
+    Asked(
+        "/mi-cuenta",
+        bound="300 in 10 minutes and student",
+        kind=f"signed in, {CARTS} carts",
+        is_signed_in=True,
+    ),
+    Asked(
+        "/mi-cuenta/mis-datos.json",
+        bound="5 an hour and student",
+        kind=f"signed in, {CARTS} carts of all subjects",
+        is_signed_in=True,
+    ),
+)
+ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *DEAR, *ODD, *SENT, *SIGNED_IN)
 
 
 def address_rows() -> list[Row]:
@@ -228,6 +261,7 @@ def address_rows() -> list[Row]:
     _, _, university, slug = subject.page_path.split("/")
     degree = subject.degree.page_path.rpartition("/")[2]
     known = {"university": university, "slug": slug, "degree": degree, **_cart_of_all_subjects()}
+    known["session"] = _session_of_student_with_carts()
     shared = {"RATE_LIMIT_SCALE": "10", "STUDENT_LOGIN": "true", "TRUSTED_PROXIES": "1"}
     with running_shop(**shared) as shop:
         rows = [_row(asked, shop, known) for asked in ADDRESSES if not _is_of_sign_in(asked)]
@@ -253,6 +287,35 @@ def _cart_of_all_subjects() -> dict[str, str]:
     return {"items": json.dumps(rows), "total_amount": str(offer.total_cents / 100)}
 
 
+def _session_of_student_with_carts() -> str:
+    """The key of a session of the shop, and of a student in whose name many carts were made."""
+    student = Student.objects.create(email="many@example.com")
+    carts = Order.objects.bulk_create(
+        Order(student=student, email=student.email, total_amount=1, idempotency_id=f"{n:032x}")
+        for n in range(CARTS)
+    )
+    OrderLine.objects.bulk_create(
+        (
+            OrderLine(order=cart, subject=subject, name=subject.name, price=1, list_price=1)
+            for cart in carts
+            for subject in Subject.objects.on_sale()
+        ),
+        batch_size=1000,
+    )
+    text = LegalText.objects.current(LegalText.Kind.TERMS)
+    Consent.objects.bulk_create(
+        Consent(student=student, kind=kind, legal_text=text, wording="Acepto", order_id=cart.pk)
+        for cart in carts
+        for kind in Consent.Kind.values
+    )
+    with override_settings(SECRET_KEY=PRODUCTION["SECRET_KEY"]):
+        request = HttpRequest()
+        request.session = SessionStore()
+        sign_in(request, student)
+        request.session.save()
+    return request.session.session_key or ""
+
+
 def _is_of_sign_in(asked: Asked) -> bool:
     """Whether the address exists only while the shop signs students in to Moodle."""
     return asked.path.startswith(("/oidc/", "/aula/entrar", "/.well-known/openid"))
@@ -267,10 +330,10 @@ def _sign_in_to_moodle() -> dict[str, str]:
     write_new_key(key)
     return {
         "CLASSROOM": "moodle",
-        "MOODLE_URL": "https://moodle.test",
+        "MOODLE_URL": MOODLE,
         "MOODLE_TOKEN": "x",
         "CLASSROOM_SIGN_IN": "true",
-        "OIDC_CLIENT_SECRET": "x" * 40,
+        "OIDC_CLIENT_SECRET": OIDC_SECRET,
         "OIDC_KEY_FILE": str(key),
     }
 
@@ -278,6 +341,8 @@ def _sign_in_to_moodle() -> dict[str, str]:
 def _row(asked: Asked, shop: Server, known: dict[str, str]) -> Row:
     session = requests.Session()
     token = ""
+    if asked.is_signed_in:
+        session.cookies.set("sessionid", known["session"])
     if asked.form:
         session.get(shop.url + asked.path, timeout=60)
         token = session.cookies.get("csrftoken") or ""
