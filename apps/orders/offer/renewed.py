@@ -3,7 +3,7 @@
 The rules are in docs/rules.md, "Renewals".
 """
 
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.orders.ledger.locks import lock_orders
@@ -18,9 +18,10 @@ def renewed_orders(renewal: Order) -> set[int]:
     """The ids of the orders that a renewal renews; none of another order.
 
     For each line that is the last purchase before the renewal, also one that was a gift for its
-    student. Exchanged and refunded lines don't count: they opened nothing any more.
+    student. Exchanged and refunded lines don't count: they opened nothing any more. A renewal at
+    the price of the day, because the access was gone, renews none: it stands by itself.
     """
-    if not is_renewal(renewal):
+    if not (is_renewal(renewal) and _has_its_own_price(renewal)):
         return set()
     lines = {(line.subject_id, line.lesson_id) for line in renewal.lines.all()}
     bought = (
@@ -45,10 +46,7 @@ def renewed_orders(renewal: Order) -> set[int]:
 
 
 def renewals_of(order: Order) -> list[Order]:
-    """The renewals of what the order opened that were paid at the price of a renewal.
-
-    One that was paid at the price of the day, because the access was gone, stands by itself.
-    """
+    """The renewals of what the order opened that were paid at the price of a renewal."""
     if order.paid_at is None:
         return []
     gift = getattr(order, "gift", None)
@@ -58,11 +56,15 @@ def renewals_of(order: Order) -> list[Order]:
         status__in=SOLD,
         paid_at__gte=order.paid_at,
         by_staff__renewal=True,
-        by_staff__discount__gt=0,
-        by_staff__agreed=F("total_amount"),
         lines__subject__in=[line.subject_id for line in order.lines.all()],
     ).exclude(pk=order.pk)
     return [row for row in found.distinct() if order.pk in renewed_orders(row)]
+
+
+def _has_its_own_price(renewal: Order) -> bool:
+    """Whether the order costs what was agreed for a renewal, and that is less than otherwise."""
+    row = renewal.by_staff
+    return row.discount > 0 and row.agreed == renewal.total_amount
 
 
 def lock_renewed_orders(renewal: Order) -> None:

@@ -425,6 +425,11 @@ def test_renewal_at_the_price_of_the_day_stands_by_itself(bought):
     order.refresh_from_db()
     assert (order.total_cents, order.flag, pauses(order)) == (18240, "", [])
 
+    dispute(order, DisputeStatus.OPEN, "dp_2")
+    assert pauses(order) == [Cause.DISPUTE]
+    dispute(order, DisputeStatus.WON, "dp_2")
+    assert pauses(order) == []
+
 
 def test_renewal_follows_the_last_purchase_and_no_earlier_one(bought):
     subject = bought.lines.get().subject
