@@ -3,6 +3,7 @@
 import pytest
 import time_machine
 from django.contrib.auth.hashers import make_password
+from django.core import signing
 from django.http import HttpRequest
 from django.test import Client
 
@@ -12,7 +13,7 @@ from apps.classroom.models import Account
 from apps.classroom.views import SIGN_IN_BY_EMAIL, SIGN_IN_BY_VISITOR, SIGN_IN_ON_DEVICES
 from apps.core.models import Mail
 from apps.core.web.known_devices import NAMES_OF_OWNER
-from apps.students.devices import known_device
+from apps.students.devices import DEVICES, known_device
 from apps.students.models import SignInLink
 from apps.students.services import block_student, change_email, find_or_create_student
 from apps.students.sign_in_links import link_url
@@ -244,3 +245,21 @@ def test_new_password_address_or_block_forgets_the_devices_of_a_mailbox(
     assert not is_known(device)
     know_device(device, ANA)
     assert is_known(device)
+
+
+def test_cookie_of_a_device_is_read_by_the_release_before_and_read_from_it(account, one_hour):
+    """Both run side by side, and after a roll-back a cookie that can't be read refuses checkouts.
+
+    The release before unpacks two values.
+    """
+    device = Client()
+    know_device(device, ANA)
+    name, digest = signing.loads(device.cookies[DEVICES.cookie_name].value, salt=DEVICES.salt)
+    assert is_known(device)
+
+    one_hour.shift(60)
+    block_student(student_id=account.student_id, reason="Prueba")
+    assert not is_known(device)
+    one_hour.shift(60)
+    device.cookies[DEVICES.cookie_name] = signing.dumps([name, digest], salt=DEVICES.salt)
+    assert is_known(device), "it has signed in since, under the release before"

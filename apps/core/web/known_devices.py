@@ -26,9 +26,10 @@ NAMES_OF_OWNER = 4
 
 @dataclass(frozen=True)
 class KnownDevices:
-    """A signed cookie that names the device, its owner, as a digest, and when. It opens nothing.
+    """A signed cookie that names the device and, as a digest, its owner. It opens nothing.
 
-    When the devices of an owner were forgotten is stored for a year, with another digest.
+    When the devices of an owner were forgotten is stored for a year, with another digest, and
+    compared with the second of the signature. The release before reads the same cookie.
     """
 
     cookie: str
@@ -44,7 +45,7 @@ class KnownDevices:
         device = self.known(request, owner) or self._new_name(owner)
         response.set_cookie(
             self.cookie_name,
-            signing.dumps([device, digest, timezone.now().timestamp()], salt=self.salt),
+            signing.dumps([device, digest], salt=self.salt),
             max_age=LIFETIME_S,
             secure=settings.SESSION_COOKIE_SECURE,
             httponly=True,
@@ -53,10 +54,10 @@ class KnownDevices:
 
     def known(self, request: HttpRequest | Request, owner: str) -> str:
         """The name of the device if this owner has signed in on it; otherwise empty."""
-        device, digest, since = self._read(request)
+        device, digest, signed_at = self._read(request)
         if not device or not matches(self.salt, owner, digest):
             return ""
-        return device if since >= self._forgotten_at(owner) else ""
+        return device if signed_at >= self._forgotten_at(owner) else ""
 
     def forget(self, owner: str) -> None:
         """Make no device known on which this owner has signed in until now."""
@@ -72,11 +73,11 @@ class KnownDevices:
         number = secrets.randbelow(NAMES_OF_OWNER)
         return keyed_digest(f"{self.salt}.name", f"{number} {owner}")[:16]
 
-    def _forgotten_at(self, owner: str) -> float:
-        """When the owner's devices were last forgotten, in seconds since 1970; 0 if never."""
+    def _forgotten_at(self, owner: str) -> int:
+        """The second in which the owner's devices were last forgotten, since 1970; 0 if never."""
         rows = RateCount.objects.filter(slot__in=self._slots(owner))
         expires_at = rows.aggregate(latest=Max("expires_at"))["latest"]
-        return (expires_at - timedelta(seconds=LIFETIME_S)).timestamp() if expires_at else 0
+        return int(expires_at.timestamp()) - LIFETIME_S if expires_at else 0
 
     def _slots(self, owner: str) -> list[str]:
         """The names of the row under the current SECRET_KEY, then under former ones."""
@@ -85,11 +86,12 @@ class KnownDevices:
             for digest in keyed_digests(f"{self.salt}.forgotten", owner)
         ]
 
-    def _read(self, request: HttpRequest | Request) -> tuple[str, str, float]:
+    def _read(self, request: HttpRequest | Request) -> tuple[str, str, int]:
+        """The device, the digest of its owner, and the second in which both were signed."""
         sent = request.COOKIES.get(self.cookie_name, "")
         try:
-            # Cookies of an earlier version have no time.
-            device, digest, *since = signing.loads(sent, salt=self.salt, max_age=LIFETIME_S)
+            device, digest = signing.loads(sent, salt=self.salt, max_age=LIFETIME_S)
         except signing.BadSignature:
             return "", "", 0
-        return str(device), digest, since[0] if since else 0
+        # What Django has signed is "content:second:signature".
+        return str(device), digest, signing.b62_decode(sent.split(":")[-2])
