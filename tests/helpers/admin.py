@@ -46,3 +46,20 @@ def forget_password(client):
     session = client.session
     session.pop(GIVEN_AT, None)
     session.save()
+
+
+def press(client, address, action, *rows, **fields):
+    """Run an action of a list on these rows and answer its question, if it asks one, with yes."""
+    sent = {"action": action, "_selected_action": [row.pk for row in rows], **fields}
+    answer = client.post(address, sent, follow=True)
+    if question := asked_fields(answer):
+        answer = client.post(address, question, follow=True)
+    return answer
+
+
+def asked_fields(answer):
+    """What the button of a question of the admin sends; empty if the answer is no question."""
+    fields = {}
+    for name, value in (answer.context or {}).get("question_fields", ()):
+        fields.setdefault(name, []).append(value)
+    return fields

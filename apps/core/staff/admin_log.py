@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
+from urllib.parse import unquote_plus
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -10,12 +11,19 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
+from apps.core.input_fields import is_row_number
 from apps.core.models import StaffAction
 from apps.core.staff.staff_log import save_as
 
 # Views of the same row within this time are logged once: a page also loads its frame.
 ONE_READING = timedelta(minutes=10)
-MOST_NUMBERS = 200
+# More numbers than this are logged as ranges: "1-200, 305".
+MOST_SINGLE = 200
+# The most numbers or ranges of one entry: as many as an action may take rows (`MOST_COUNTED`).
+MOST_LISTED = 2_000
+LONGEST_FILTER = 300
+# The most rows of an entry that a link of the log leads to.
+MOST_FOLLOWED = 100_000
 
 
 def log_rows(
@@ -26,9 +34,13 @@ def log_rows(
     *,
     kind: str = StaffAction.Kind.ACTION,
 ) -> None:
-    """Log an action or export of these rows by a member of staff. `what` is a Spanish phrase."""
-    numbers = [str(pk) for pk in ids]
-    listed = ", ".join(numbers[:MOST_NUMBERS]) + (" …" if len(numbers) > MOST_NUMBERS else "")
+    """Log an action or export of these rows by a member of staff. `what` is a Spanish phrase.
+
+    All numbers are logged, unless a file of a whole list has more than `MOST_LISTED` ranges: then
+    the entry says how many are missing, and the filter of the list.
+    """
+    numbers = list(ids)
+    listed = _listed(numbers, list_filter=unquote_plus(request.META.get("QUERY_STRING", "")))
     entry = LogEntry(
         user_id=request.user.pk or 0,
         content_type=ContentType.objects.get_for_model(model),
@@ -40,6 +52,47 @@ def log_rows(
         change_message=f"{what}: {listed}" if numbers else what,
     )
     save_as(entry, kind)
+
+
+def _listed(numbers: Sequence[Any], *, list_filter: str) -> str:
+    if len(numbers) <= MOST_SINGLE:
+        return ", ".join(map(str, numbers))
+    ranges = _ranges(numbers)
+    listed = ", ".join(text for text, _ in ranges[:MOST_LISTED])
+    missing = sum(count for _, count in ranges[MOST_LISTED:])
+    if not missing:
+        return listed
+    return f"{listed} y {missing} más, de la lista «{list_filter[:LONGEST_FILTER] or 'entera'}»"
+
+
+def _ranges(numbers: Sequence[Any]) -> list[tuple[str, int]]:
+    """Row numbers as texts of ranges in ascending order, each with how many rows it has."""
+    if not all(isinstance(number, int) for number in numbers):
+        return [(str(number), 1) for number in numbers]
+    spans: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return [
+        (str(first) if first == last else f"{first}-{last}", last - first + 1)
+        for first, last in spans
+    ]
+
+
+def logged_numbers(text: str) -> list[int]:
+    """The row numbers of an entry's text by `log_rows`; empty if it lists none, or not all."""
+    numbers: list[int] = []
+    for part in text.rpartition(": ")[2].split(", "):
+        first, _, last = part.partition("-")
+        if not (is_row_number(first) and (not last or is_row_number(last))):
+            return []
+        several = range(int(first), int(last or first) + 1)
+        if len(numbers) + len(several) > MOST_FOLLOWED:
+            return []
+        numbers += several
+    return numbers
 
 
 def log_action(request: HttpRequest, row: Model, what: str) -> None:

@@ -1,0 +1,76 @@
+"""Actions that nobody can simply take back ask first, with the numbers, and can be put right."""
+
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from apps.catalogue.models import Lesson, Subject
+from apps.core.models import Mail, StaffAction
+from apps.core.staff import admin_log
+from apps.leads.models import Lead
+from apps.orders.models import Payment
+from apps.pricing.models import PromoBatch, PromoCode
+from apps.students.models import Student
+from tests.helpers.admin import (
+    admin_url,
+    asked_fields,
+    confirm_password,
+    forget_password,
+    make_staff,
+    press,
+)
+from tests.helpers.factories import make_subject
+
+pytestmark = pytest.mark.django_db
+
+
+def _ask(client, model, action, *rows, **fields):
+    """The question of an action, and the text of its page."""
+    address = admin_url(model, "changelist")
+    sent = {"action": action, "_selected_action": [row.pk for row in rows], **fields}
+    answer = client.post(address, sent, follow=True)
+    assert asked_fields(answer), answer.text[-2000:]
+    return asked_fields(answer), answer.text.replace("\xa0", " ")
+
+
+def _mails(*states):
+    rows = [
+        Mail(key=f"k{n}", template="classroom_access", to=f"a{n}@example.com", message_id=f"{n}",
+             status=status, context={})
+        for n, status in enumerate(states)
+    ]  # fmt: skip
+    return Mail.objects.bulk_create(rows)
+
+
+def test_action_on_many_rows_logs_all_their_numbers(client):
+    make_staff("carla", group="Atención", client=client)
+    mails = _mails(*["failed"] * 230)
+    Mail.objects.filter(pk=mails[100].pk).update(status="sent")
+    press(
+        client, admin_url(Mail, "changelist") + "?status__exact=failed", "discard",
+        mails[0], select_across="1",
+    )  # fmt: skip
+
+    text = StaffAction.objects.get(kind="action").text
+    first, last = mails[0].pk, mails[-1].pk
+    assert text.endswith(f": {first}-{mails[99].pk}, {mails[101].pk}-{last}")
+
+
+def test_export_with_more_ranges_than_an_entry_has_says_how_many_and_the_filter(
+    client, monkeypatch
+):
+    client.force_login(User.objects.create_superuser("carla"))
+    confirm_password(client)
+    monkeypatch.setattr(admin_log, "MOST_SINGLE", 2)
+    monkeypatch.setattr(admin_log, "MOST_LISTED", 2)
+    leads = [Lead.objects.create(kind="contact", email=f"{n}@example.com") for n in range(9)]
+    Lead.objects.filter(pk__in=[leads[2].pk, leads[4].pk, leads[7].pk]).delete()
+    sent = {"action": "export_csv", "_selected_action": leads[0].pk, "select_across": "1"}
+    client.post(admin_url(Lead, "changelist") + "?kind__exact=contact", sent)
+
+    first = leads[0].pk
+    assert StaffAction.objects.get().text.endswith(
+        f": {first}-{first + 1}, {first + 3} y 3 más, de la lista «kind__exact=contact»"
+    )
