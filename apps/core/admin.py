@@ -1,3 +1,4 @@
+from collections import Counter
 from typing import Any
 
 from csp.decorators import csp_update
@@ -55,6 +56,7 @@ from apps.core.staff.admin_log import log_reading
 from apps.core.staff.fresh_password import AsksPasswordForFields, fresh_password_required
 from apps.core.staff.legal_text_form import LegalTextForm, based_on, newest_text
 from apps.core.staff.mail_words_page import mail_words_urls
+from apps.core.staff.questions import how_many, question
 from apps.core.staff.staff_admin import DeletedRowAdmin, StaffActionAdmin
 from apps.core.web.response_headers import NO_STORE
 
@@ -350,18 +352,78 @@ class MailAdmin(ReadOnlyAdmin):
         return super().changeform_view(request, object_id, form_url, extra_context)
 
     @admin.action(description="No enviar los fallidos ni los retenidos", permissions=["retry"])
-    def discard(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
+    def discard(self, request: HttpRequest, mails: QuerySet[Mail]) -> TemplateResponse | None:
+        states = _counts(mails, Mail.Status.FAILED, Mail.Status.WITHHELD)
+        if total := sum(states.values()):
+            no_longer = "No se enviará" if total == 1 else "No se enviarán"
+            asked = question(
+                self,
+                request,
+                mails,
+                title="¿No enviar estos correos?",
+                facts=(
+                    f"{no_longer} {how_many(total, 'correo', 'correos')}: {_by_state(states)}.",
+                    "Puede haber entre ellos confirmaciones de pedidos, accesos al aula y regalos.",
+                ),
+                button="No enviarlos",
+            )
+            if asked is not None:
+                return asked
         count = discard_mails(mails)
         self.message_user(request, f"Correos que no se enviarán: {count}.", messages.INFO)
+        return None
 
-    @admin.action(description="Enviar los fallidos y los retenidos", permissions=["retry"])
-    def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
-        count = sum(retry_mail(mail) for mail in mails)
+    @admin.action(
+        description="Enviar los fallidos, los retenidos y los descartados", permissions=["retry"]
+    )
+    def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> TemplateResponse | None:
+        """Send what was not sent. Discarded mails are sent after a question only."""
+        states = _counts(mails, Mail.Status.FAILED, Mail.Status.WITHHELD, Mail.Status.DROPPED)
+        if states[Mail.Status.DROPPED]:
+            total = sum(states.values())
+            will = "Se enviará" if total == 1 else "Se enviarán"
+            asked = question(
+                self,
+                request,
+                mails,
+                title="¿Enviar también los descartados?",
+                facts=(
+                    f"{will} {how_many(total, 'correo', 'correos')}: {_by_state(states)}.",
+                    "Los descartados son los que alguien decidió no enviar o los que ya no "
+                    "hacían falta; estos últimos tampoco se enviarán ahora.",
+                ),
+                button="Enviarlos",
+            )
+            if asked is not None:
+                return asked
+        even_dropped = states[Mail.Status.DROPPED] > 0
+        count = sum(retry_mail(mail, even_dropped=even_dropped) for mail in mails)
         self.message_user(request, f"Correos que se vuelven a enviar: {count}.", messages.INFO)
+        return None
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         # A mail has no edit form, so its change permission controls this action.
         return request.user.has_perm("core.change_mail")
+
+
+_STATE_WORDS = {
+    Mail.Status.FAILED: ("fallido", "fallidos"),
+    Mail.Status.WITHHELD: ("retenido", "retenidos"),
+    Mail.Status.DROPPED: ("descartado", "descartados"),
+}
+
+
+def _counts(mails: QuerySet[Mail], *states: Mail.Status) -> dict[Mail.Status, int]:
+    """How many of the mails have each of these states."""
+    found = Counter(mails.order_by().values_list("status", flat=True))
+    return {state: found[state] for state in states}
+
+
+def _by_state(states: dict[Mail.Status, int]) -> str:
+    """ "3 fallidos, 1 retenido"."""
+    return ", ".join(
+        how_many(count, *_STATE_WORDS[state]) for state, count in states.items() if count
+    )
 
 
 SilentFilter = choice_filter(

@@ -26,7 +26,7 @@ from apps.pages.models import Opinion
 from apps.pricing.models import Terms
 from apps.students.confirmed import confirm_address
 from apps.students.models import SignInLink, Student
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, press
 from tests.helpers.factories import make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.parallel import in_parallel
@@ -174,8 +174,7 @@ def test_staff_see_withheld_mails_and_send_or_discard_them(admin_client, setting
     )
 
     for mail, action in ((sent, "send_again"), (discarded, "discard")):
-        ticked = {"action": action, "_selected_action": [mail.pk]}
-        admin_client.post(admin_url(Mail, "changelist"), ticked)
+        press(admin_client, admin_url(Mail, "changelist"), action, mail)
 
     sent.refresh_from_db()
     discarded.refresh_from_db()

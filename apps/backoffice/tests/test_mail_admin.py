@@ -9,7 +9,7 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText, Mail
 from apps.orders.models import Order
 from apps.payments.models import ProviderEvent
-from tests.helpers.admin import admin_url, forget_password
+from tests.helpers.admin import admin_url, forget_password, press
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -172,8 +172,7 @@ def test_failed_mail_leads_to_its_student_and_order_and_is_sent_again_or_dismiss
     assert reverse("admin:students_student_change", args=[order.student_id]) in page
     assert "Enviar otra vez" in page
 
-    chosen = {"_selected_action": mail.pk}
-    client.post(admin_url(Mail, "changelist"), {"action": "discard", **chosen})
+    press(client, admin_url(Mail, "changelist"), "discard", mail)
     mail.refresh_from_db()
     assert mail.status == Mail.Status.DROPPED
     assert "Enviar otra vez" not in client.get(admin_url(Mail, "change", mail.pk)).text

@@ -74,3 +74,29 @@ def test_export_with_more_ranges_than_an_entry_has_says_how_many_and_the_filter(
     assert StaffAction.objects.get().text.endswith(
         f": {first}-{first + 1}, {first + 3} y 3 más, de la lista «kind__exact=contact»"
     )
+
+
+def test_a_question_is_asked_again_if_its_rows_have_changed_meanwhile(client):
+    make_staff("carla", group="Atención", client=client)
+    first, _withheld, later = _mails("failed", "withheld", "sent")
+    question, text = _ask(client, Mail, "discard", first, select_across="1")
+    assert "2 correos" in text
+    assert not StaffAction.objects.exists()
+    Mail.objects.filter(pk=later.pk).update(status="failed")
+
+    answer = client.post(admin_url(Mail, "changelist"), question)
+    assert "3 correos" in answer.text
+    assert not Mail.objects.filter(status="dropped").exists()
+    client.post(admin_url(Mail, "changelist"), asked_fields(answer))
+    assert Mail.objects.filter(status="dropped").count() == 3
+
+
+def test_discarded_mails_that_are_chosen_are_sent_after_a_question(client):
+    make_staff("carla", group="Atención", client=client)
+    failed, dropped, sent = _mails("failed", "dropped", "sent")
+    question, text = _ask(client, Mail, "send_again", failed, dropped, sent)
+    assert "1 fallido, 1 descartado" in text
+    client.post(admin_url(Mail, "changelist"), question)
+
+    states = [Mail.objects.get(pk=mail.pk).status for mail in (failed, dropped, sent)]
+    assert states == ["queued", "queued", "sent"]

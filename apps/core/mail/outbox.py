@@ -200,7 +200,7 @@ def retry_mail(mail: Mail, *, even_dropped: bool = False) -> bool:
 
 
 def discard_mails(mails: QuerySet[Mail]) -> int:
-    """Decide that withheld and failed mails are never sent; return how many. For staff."""
+    """Decide that withheld and failed mails are not sent; return how many. For staff."""
     unsent = (Mail.Status.WITHHELD, Mail.Status.FAILED)
     return mails.filter(status__in=unsent).update(status=Mail.Status.DROPPED)
 
@@ -225,10 +225,10 @@ def move_waiting_mails(*, students: Collection[int], before: str, after: str) ->
     """Send the students' mails that wait for their former address to the new one.
 
     A mail is rendered when it is sent. At the former address, which may be a stranger's, it would
-    show links and facts of the account as it is now. A mail that has failed stays failed
-    until staff send it again. Call it in the transaction of the change.
+    show links and facts of the account as it is now. A mail that has failed or was discarded stays
+    so until staff send it again. Call it in the transaction of the change.
     """
-    unsent = (Mail.Status.QUEUED, Mail.Status.FAILED, Mail.Status.WITHHELD)
+    unsent = (Mail.Status.QUEUED, Mail.Status.FAILED, Mail.Status.WITHHELD, Mail.Status.DROPPED)
     waiting = Mail.objects.filter(status__in=unsent)
     for mail in waiting.filter(to__iexact=before):
         if student_of(mail.template, mail.context) in students:
