@@ -100,3 +100,29 @@ def test_discarded_mails_that_are_chosen_are_sent_after_a_question(client):
 
     states = [Mail.objects.get(pk=mail.pk).status for mail in (failed, dropped, sent)]
     assert states == ["queued", "queued", "sent"]
+
+
+def test_lost_charges_are_attended_one_by_one_and_after_a_question(client):
+    make_staff("mario", group="Contabilidad", client=client)
+    of_shop = [
+        Payment.objects.create(reference=f"pi_{n}", amount=Decimal("182.40"), status="succeeded",
+                               flag="Cobro de la tienda sin pedido (tenía el número 7)")
+        for n in range(2)
+    ]  # fmt: skip
+    foreign = Payment.objects.create(
+        reference="pi_9", amount=50, status="succeeded", flag="No es de esta tienda",
+        of_other_shop=True,
+    )  # fmt: skip
+    address = admin_url(Payment, "changelist")
+    question, text = _ask(client, Payment, "attended", *of_shop, foreign)
+    assert "1 cobro: 50,00 €" in text
+    assert "2 cobros: 364,80 €" in text
+    assert "de uno en uno" in text
+    client.post(address, question)
+    assert set(Payment.objects.exclude(flag="")) == set(of_shop)
+
+    question, text = _ask(client, Payment, "attended", of_shop[0])
+    assert "1 cobro: 182,40 €" in text
+    assert "ya no se podrá crear de nuevo su pedido" in text
+    client.post(address, question)
+    assert Payment.objects.exclude(flag="").get() == of_shop[1]

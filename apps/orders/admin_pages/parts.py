@@ -1,10 +1,12 @@
 """The admin's lists of lines, instalments, payments, history, code uses, transfers and notes."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -21,6 +23,7 @@ from apps.core.staff.admin_base import (
 )
 from apps.core.staff.admin_filters import range_filter
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.questions import how_many, question
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.orders.admin_pages.exports import LINE_HEADINGS, line_cells
 from apps.orders.admin_pages.filters import (
@@ -42,7 +45,7 @@ from apps.orders.models import (
     TransferReceipt,
 )
 from apps.orders.plan.charging import charge_again
-from apps.orders.settlement.unmatched import attend_unmatched_payments
+from apps.orders.settlement.unmatched import attend_unmatched_payments, may_be_of_lost_order
 
 
 class OfOrderAdmin(ReadOnlyAdmin):
@@ -211,14 +214,61 @@ class PaymentAdmin(OfOrderAdmin):
         return payment_state(payment)
 
     @admin.action(description="Dar por atendido el cobro sin pedido", permissions=["attend"])
-    def attended(self, request: HttpRequest, payments: QuerySet[Payment]) -> None:
-        attended = attend_unmatched_payments(payments.values_list("pk", flat=True))
+    def attended(
+        self, request: HttpRequest, payments: QuerySet[Payment]
+    ) -> TemplateResponse | None:
+        """Clear the flags after a question. Those of lost orders are cleared one by one."""
+        flagged = list(payments.filter(order=None).exclude(flag="").order_by("pk"))
+        lost = [payment for payment in flagged if may_be_of_lost_order(payment)]
+        left = lost if len(flagged) > 1 else []
+        chosen = [payment for payment in flagged if payment not in left]
+        done = "Se dará por atendido" if len(chosen) == 1 else "Se darán por atendidos"
+        facts = [f"{done} {_charges(chosen)}."] if chosen else []
+        if lost and not left:
+            facts.append(
+                "Quizá sea de un pedido perdido: mira antes en su ficha si «Crear el pedido de "
+                "nuevo» es posible. Una vez atendido, ya no se podrá crear de nuevo su pedido ni "
+                "se avisará más de este cobro, aunque su comprador haya pagado y no tenga nada."
+            )
+        if left:
+            stays = "Se queda como está" if len(left) == 1 else "Se quedan como están"
+            facts.append(
+                f"{stays} {_charges(left)}. Su pedido quizá se pueda crear de nuevo, "
+                "así que se dan por atendidos de uno en uno."
+            )
+        if chosen:
+            asked = question(
+                self,
+                request,
+                payments,
+                title="¿Dar por atendido lo que se cobró sin pedido?",
+                facts=facts,
+                names=[f"{row.reference}: {amount_of(row)}. {row.flag}" for row in chosen],
+                button="Darlo por atendido",
+            )
+            if asked is not None:
+                return asked
+        attended = attend_unmatched_payments([payment.pk for payment in chosen])
         for payment in attended:
             self.log_change(request, payment, f"Atendido: {payment.flag}")
         self.message_user(request, f"Cobros atendidos: {len(attended)}.", messages.INFO)
+        if left:
+            self.message_user(request, facts[-1], messages.WARNING)
+        return None
 
     def has_attend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("orders.change_payment")
+
+
+def _charges(payments: list[Payment]) -> str:
+    """ "2 cobros: 364,80 €", with each currency by itself."""
+    sums: dict[str, Decimal] = {}
+    for payment in payments:
+        sums[payment.currency] = sums.get(payment.currency, Decimal(0)) + payment.amount
+    amounts = (
+        amount_of(Payment(amount=amount, currency=currency)) for currency, amount in sums.items()
+    )
+    return f"{how_many(len(payments), 'cobro', 'cobros')}: {' y '.join(amounts)}"
 
 
 @admin.register(OrderEvent)

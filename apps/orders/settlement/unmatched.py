@@ -39,6 +39,14 @@ def keep_unmatched_payment(
     )[0]
 
 
+def may_be_of_lost_order(payment: Payment) -> bool:
+    """Whether the order of a payment without one can perhaps still be made again.
+
+    Stripe alone knows: the page that makes it asks. Clearing the flag ends that for good.
+    """
+    return payment.order_id is None and payment.flag != "" and not payment.of_other_shop
+
+
 @transaction.atomic
 def attend_unmatched_payments(payment_ids: Iterable[int]) -> list[Payment]:
     """Clear the flags of payments without an order that staff have settled.

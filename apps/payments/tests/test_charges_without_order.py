@@ -18,6 +18,7 @@ from apps.payments.audit import audit
 from apps.payments.events.reconcile import reconcile
 from apps.payments.stripe import charges as stripe_charges
 from apps.students.models import Student
+from tests.helpers.admin import press
 from tests.helpers.factories import ANA, make_subject
 from tests.helpers.refunds import buy, make_clerk
 
@@ -108,10 +109,7 @@ def test_audit_names_a_charge_until_it_is_refunded_or_marked_as_attended(client,
     client.force_login(make_clerk())
     attended = Payment.objects.get(reference=restored[1].payment_intent)
     assert attended.flag.startswith("Cobro de la tienda sin pedido")
-    client.post(
-        reverse("admin:orders_payment_changelist"),
-        {"action": "attended", "_selected_action": [attended.pk]},
-    )
+    press(client, reverse("admin:orders_payment_changelist"), "attended", attended)
 
     [sentence] = differences()
     assert restored[2].id in sentence
