@@ -14,9 +14,10 @@ from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_base import ReadOnlyAdmin, moment, money
 from apps.core.staff.admin_filters import range_filter
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.questions import how_many, question
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.orders.models import ReferralReward
-from apps.orders.rewards.service import pay_out
+from apps.orders.rewards.service import pay_out, payable
 
 HEADINGS = (
     "Ganada",
@@ -95,7 +96,27 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
         return answer
 
     @admin.action(description="Dar por pagadas", permissions=["pay"])
-    def mark_as_paid(self, request: HttpRequest, rewards: QuerySet[ReferralReward]) -> None:
+    @method_decorator(fresh_password_required)
+    def mark_as_paid(
+        self, request: HttpRequest, rewards: QuerySet[ReferralReward]
+    ) -> TemplateResponse | None:
+        owed = list(payable(rewards).select_related("student").order_by("pk"))
+        if owed:
+            total = format_euros(sum(to_cents(reward.amount) for reward in owed))
+            asked = question(
+                self,
+                request,
+                rewards,
+                title="¿Dar por pagadas estas recompensas?",
+                facts=(
+                    f"Se marcan como pagadas {how_many(len(owed), 'recompensa', 'recompensas')}: "
+                    f"{total}. Su alumno lo lee en su cuenta, y no se puede deshacer.",
+                ),
+                names=[_to_whom(reward) for reward in owed],
+                button="Darlas por pagadas",
+            )
+            if asked is not None:
+                return asked
         paid = pay_out(rewards.values_list("pk", flat=True), by=request.user.get_username())
         sum_cents = sum(to_cents(reward.amount) for reward in paid)
         left = rewards.count() - len(paid)
@@ -110,6 +131,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
                 "en disputa."
             )
             self.message_user(request, text, messages.WARNING)
+        return None
 
     @admin.action(description="Exportar a CSV", permissions=["export"])
     @method_decorator(fresh_password_required)
@@ -125,6 +147,11 @@ def totals(rewards: QuerySet[ReferralReward]) -> str:
         f"{label}: {format_euros(to_cents(sums[status]) if status in sums else 0)}"
         for status, label in ReferralReward.Status.choices
     )
+
+
+def _to_whom(reward: ReferralReward) -> str:
+    student = reward.student
+    return f"{student.full_name or student.email}, {student.email}: {money(reward.amount)}"
 
 
 def _row(reward: ReferralReward) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.core.database import insert_new
@@ -222,6 +223,11 @@ def move_reward(order: Order, *, to: Order, actor: str) -> None:
     note(to, kind=EventKind.REWARD_EARNED, actor=actor, reason=reason)
 
 
+def payable(rewards: QuerySet[ReferralReward]) -> QuerySet[ReferralReward]:
+    """Those of the rewards that are owed and whose order is not disputed."""
+    return rewards.filter(status=ReferralReward.Status.OWED, order__disputed_at=None)
+
+
 @transaction.atomic
 def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
     """Mark owed rewards as paid by the clerk `by`. Returns the rewards that changed.
@@ -230,8 +236,8 @@ def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
     paid while its order is disputed.
     """
     rewards = list(
-        ReferralReward.objects.select_for_update(no_key=True, of=("self",))
-        .filter(pk__in=list(reward_ids), status=ReferralReward.Status.OWED, order__disputed_at=None)
+        payable(ReferralReward.objects.filter(pk__in=list(reward_ids)))
+        .select_for_update(no_key=True, of=("self",))
         .select_related("order")
         .order_by("pk")
     )

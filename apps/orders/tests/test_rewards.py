@@ -21,6 +21,7 @@ from apps.orders.privacy import (
     _preview_invitations,
 )
 from apps.orders.rewards.service import cancel_reward, pay_out, release_due_rewards
+from tests.helpers.admin import asked_fields, confirm_password, forget_password, press
 from tests.helpers.factories import make_subject
 from tests.helpers.friend_codes import NOVEMBER, buy_subject, earn_reward, pay_order, place_order
 from tests.helpers.parallel import in_parallel
@@ -106,7 +107,13 @@ def test_staff_can_mark_owed_rewards_as_paid_but_not_held_ones(
     assert "Retenida: 25,00 € · Por pagar: 25,00 € · Pagada: 0,00 € · Anulada: 0,00 €" in html
 
     ticked = {"action": "mark_as_paid", "_selected_action": [reward.pk, held.pk]}
-    said = admin_client.post(LEDGER, ticked, follow=True).content.decode().replace("\xa0", " ")
+    asked = admin_client.post(LEDGER, ticked)
+    question = asked.text.replace("\xa0", " ")
+    assert "1 recompensa: 25,00 €" in question
+    assert "ana@example.com: 25,00 €" in question
+    reward.refresh_from_db()
+    assert reward.status == "owed"
+    said = admin_client.post(LEDGER, asked_fields(asked), follow=True).text.replace("\xa0", " ")
 
     assert "Recompensas pagadas: 1, 25,00 €." in said
     assert "Sin cambios: 1. Solo se pagan las que están por pagar y cuyo pedido no" in said
@@ -138,10 +145,13 @@ def test_marking_rewards_as_paid_requires_its_permission(subject, code, client):
     client.force_login(clerk)
     ticked = {"action": "mark_as_paid", "_selected_action": [reward.pk]}
 
-    client.post(LEDGER, ticked)
+    press(client, LEDGER, "mark_as_paid", reward)
     assert ReferralReward.objects.get().status == "owed"
     clerk.user_permissions.add(Permission.objects.get(codename="pay_referralreward"))
-    client.post(LEDGER, ticked)
+    forget_password(client)
+    assert client.post(LEDGER, ticked).status_code == 307, "a fresh password is asked for"
+    confirm_password(client)
+    press(client, LEDGER, "mark_as_paid", reward)
     assert ReferralReward.objects.get().paid_by == "dora"
 
 
