@@ -1,5 +1,6 @@
 """Invoices in the admin: issued ones, orders that wait, and the records for the tax agency."""
 
+import hashlib
 from typing import Any
 
 from django import forms
@@ -25,6 +26,7 @@ from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.admin_search import search_people
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.questions import how_many, question
 from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
 from apps.invoices.book.book_pages import READ, book_urls
 from apps.invoices.forms import BillingForm
@@ -42,6 +44,12 @@ NO_SELLER = (
 )
 # The expression of the index `invoice_by_recipient`.
 RECIPIENT_NAME = KT("recipient__name")
+
+
+def _once_a_day(invoice: Invoice) -> str:
+    """The occasion of a resend: the day, and the address, which may have been wrong before."""
+    email = invoice.order.email if invoice.order else ""
+    return f":{timezone.localdate():%Y%m%d}:{hashlib.sha256(email.encode()).hexdigest()[:12]}"
 
 
 def search_invoices(rows: QuerySet[Invoice], text: str) -> QuerySet[Invoice]:
@@ -233,12 +241,33 @@ class InvoiceAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "invoices/issue.html", context)
 
     @admin.action(description="Enviar otra vez por correo", permissions=["send"])
-    def send_again(self, request: HttpRequest, invoices: QuerySet[Invoice]) -> None:
-        again = f":{timezone.now():%Y%m%d%H%M%S}"
+    def send_again(
+        self, request: HttpRequest, invoices: QuerySet[Invoice]
+    ) -> TemplateResponse | None:
+        """Mail invoices again after a question: each once a day to the address of its order."""
+        rows = list(invoices.select_related("order__student"))
+        asked = question(
+            self,
+            request,
+            invoices,
+            title="¿Enviar otra vez estas facturas?",
+            facts=(
+                f"{how_many(len(rows), 'factura va', 'facturas van')} por correo a su comprador, "
+                "y un correo en cola no se puede recuperar. Cada factura se vuelve a enviar como "
+                "mucho una vez al día a la misma dirección.",
+            ),
+            names=[f"{row.code}: {row.order.email if row.order else NOTHING}" for row in rows],
+            button="Enviar",
+        )
+        if asked is not None:
+            return asked
         with transaction.atomic():
-            rows = invoices.select_related("order__student")
-            sent = sum(send_invoice(invoice, again=again) for invoice in rows)
+            sent = sum(send_invoice(row, again=_once_a_day(row)) for row in rows)
         self.message_user(request, f"Facturas que se vuelven a enviar: {sent}.", messages.INFO)
+        if left := len(rows) - sent:
+            text = f"Sin enviar: {left}. Ya se han vuelto a enviar hoy, o no tienen a quién."
+            self.message_user(request, text, messages.WARNING)
+        return None
 
     @admin.display(description="destinatario")
     def who(self, invoice: Invoice) -> str:

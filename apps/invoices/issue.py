@@ -104,18 +104,19 @@ def _keep_waiting(order_id: int, problem: PendingInvoice.Problem) -> bool:
 def send_invoice(invoice: Invoice, *, again: str = "") -> bool:
     """Queue the mail with the invoice. `again` names the occasion of a resend.
 
-    False if there is no address to send it to: the order or its person is deleted.
+    False if there is no address to send it to (the order or its person is deleted), or if it was
+    queued for that occasion already.
     """
     order = invoice.order
     if order is None or order.student.erased_at is not None:
         return False
-    queue_mail(
+    mail = queue_mail(
         key=f"invoice:{invoice.pk}{again}",
         template="invoice",
         to=order.email,
         context={"invoice_id": invoice.pk, "order_id": order.pk},
     )
-    return True
+    return mail is not None
 
 
 def _first_invoice(order: Order) -> list[Invoice]:

@@ -8,7 +8,7 @@ from apps.invoices import issue
 from apps.invoices.billing import clean_details
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.tests.conftest import DETAILS
-from tests.helpers.admin import confirm_password, forget_password, make_staff
+from tests.helpers.admin import confirm_password, forget_password, make_staff, press
 from tests.helpers.refunds import buy, refund
 
 pytestmark = pytest.mark.django_db
@@ -113,9 +113,7 @@ def test_an_error_of_one_order_is_kept_and_shown(
 def test_sending_an_invoice_again_is_logged(accountant, seller, api, sandbox, ask):
     ask(buy(api, sandbox))
     invoice = Invoice.objects.get()
-    accountant.post(
-        "/admin/invoices/invoice/", {"action": "send_again", "_selected_action": invoice.pk}
-    )
+    press(accountant, "/admin/invoices/invoice/", "send_again", invoice)
     assert StaffAction.objects.get(text__contains="Enviar otra vez").text.endswith(str(invoice.pk))
 
 

@@ -15,6 +15,7 @@ from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.pdf import invoice_pdf
 from apps.orders.invoice_link import invoice_token, invoice_url
 from apps.orders.models import Order
+from tests.helpers.admin import press
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.refunds import buy, refund
 
@@ -221,8 +222,15 @@ def test_staff_issue_an_invoice_and_send_it_again(order, admin_client, work):
     assert LogEntry.objects.filter(change_message__contains="Factura pedida").exists()
 
     changelist = reverse("admin:invoices_invoice_changelist")
-    admin_client.post(changelist, {"action": "send_again", "_selected_action": invoice.pk})
+    said = press(admin_client, changelist, "send_again", invoice).text
+    assert "Facturas que se vuelven a enviar: 1." in said
     assert Mail.objects.filter(template="invoice").count() == 2
+    # Once a day to one address.
+    said = press(admin_client, changelist, "send_again", invoice).text
+    assert "Sin enviar: 1. Ya se han vuelto a enviar hoy" in said
+    Order.objects.update(email="otra@example.com")
+    press(admin_client, changelist, "send_again", invoice)
+    assert Mail.objects.filter(template="invoice").count() == 3
     assert (
         b"%PDF"
         in admin_client.get(reverse("admin:invoices_invoice_pdf", args=[invoice.pk])).content
