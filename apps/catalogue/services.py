@@ -127,18 +127,18 @@ def record_first_prices(model: type[Recorded], rows: Iterable[Recorded]) -> None
 
 
 @transaction.atomic
-def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -> int:
-    """Set the status of many lessons, refresh the counts and return how many changed."""
+def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -> list[int]:
+    """Set the status of many lessons, refresh the counts and return the ids of those changed."""
     lock_universities(
         University.objects.filter(degrees__subjects__lessons__in=lessons.values("pk"))
         .order_by()
         .values_list("pk", flat=True)
     )
     changed = Lesson.objects.filter(pk__in=lessons.values("pk")).exclude(status=status)
-    ids = list(changed.values_list("pk", flat=True))
+    ids = list(changed.order_by("pk").values_list("pk", flat=True))
     Lesson.objects.filter(pk__in=ids).update(status=status)
     refresh_counts_of_degrees(Degree.objects.filter(subjects__lessons__in=ids))
-    return len(ids)
+    return ids
 
 
 def note_changed_enrolments(subject_ids: Iterable[int]) -> None:

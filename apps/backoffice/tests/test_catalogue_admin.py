@@ -14,7 +14,7 @@ from apps.core.models import StaffAction
 from apps.orders.admin_pages.staff_order_pages import OrderContentsForm
 from apps.orders.models import OrderLine
 from apps.students.models import Student
-from tests.helpers.admin import admin_url, confirm_password, forget_password, make_staff
+from tests.helpers.admin import admin_url, confirm_password, forget_password, make_staff, press
 from tests.helpers.factories import enrol, make_subject
 from tests.helpers.parallel import in_parallel
 
@@ -158,17 +158,11 @@ def test_chosen_rows_are_checked_and_named_with_a_query_each_and_without_other_j
 def test_action_expires_lessons_and_refreshes_the_counts(client):
     subject = make_subject(lessons=3)
     first, second, _ = subject.lessons.all()
-    client.post(
-        admin_url(Lesson, "changelist"),
-        {"action": "expire", "_selected_action": [first.pk, second.pk]},
-    )
+    press(client, admin_url(Lesson, "changelist"), "expire", first, second)
 
     subject.refresh_from_db()
     assert subject.active_lessons_count == 1
-    client.post(
-        admin_url(Subject, "changelist"),
-        {"action": "take_off_sale", "_selected_action": [subject.pk]},
-    )
+    press(client, admin_url(Subject, "changelist"), "take_off_sale", subject)
     subject.degree.refresh_from_db()
     assert subject.degree.subjects_count == 0
 
@@ -248,15 +242,14 @@ def test_lessons_of_a_semester_are_expired_and_opened_together(client):
     spring, autumn = make_subject("Álgebra", lessons=2), make_subject("Física", lessons=1)
     Subject.objects.filter(pk=spring.pk).update(semester="second")
     address = admin_url(Subject, "changelist") + "?semester__exact=second"
-    every = {"_selected_action": spring.pk, "select_across": "1"}
 
-    client.post(address, {"action": "expire_lessons", **every})
+    press(client, address, "expire_lessons", spring, select_across="1")
     assert set(spring.lessons.values_list("status", flat=True)) == {"expired"}
     assert autumn.lessons.get().status == "active"
     spring.refresh_from_db()
     assert spring.active_lessons_count == 0
 
-    client.post(address, {"action": "open_lessons", **every})
+    press(client, address, "open_lessons", spring, select_across="1")
     assert set(spring.lessons.values_list("status", flat=True)) == {"active"}
 
 

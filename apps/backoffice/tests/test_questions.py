@@ -11,13 +11,10 @@ from apps.core.models import Mail, StaffAction
 from apps.core.staff import admin_log
 from apps.leads.models import Lead
 from apps.orders.models import Payment
-from apps.pricing.models import PromoBatch, PromoCode
-from apps.students.models import Student
 from tests.helpers.admin import (
     admin_url,
     asked_fields,
     confirm_password,
-    forget_password,
     make_staff,
     press,
 )
@@ -126,3 +123,47 @@ def test_lost_charges_are_attended_one_by_one_and_after_a_question(client):
     assert "ya no se podrá crear de nuevo su pedido" in text
     client.post(address, question)
     assert Payment.objects.exclude(flag="").get() == of_shop[1]
+
+
+def test_lessons_of_a_whole_list_change_after_a_question_and_the_log_names_them(client):
+    make_staff("cesar", group="Contenido", client=client)
+    subjects = [make_subject(f"S{n}", lessons=3) for n in range(2)]
+    old = subjects[1].lessons.first()
+    Lesson.objects.filter(pk=old.pk).update(status="expired")
+    others = sorted(Lesson.objects.exclude(pk=old.pk).values_list("pk", flat=True))
+    question, text = _ask(client, Subject, "expire_lessons", subjects[0], select_across="1")
+    assert "5 lecciones" in text
+    assert "2 asignaturas" in text
+    assert Lesson.objects.filter(status="expired").get() == old
+    client.post(admin_url(Subject, "changelist"), question)
+
+    assert not Lesson.objects.filter(status="active").exists()
+    entry = StaffAction.objects.get(about="catalogue.lesson")
+    assert entry.text == f"Caducadas: {', '.join(map(str, others))}"
+
+    # The way back: the entry leads to exactly these lessons.
+    boss = Client()
+    make_staff("diego", group="Dirección", client=boss)
+    link = f"{admin_url(Lesson, 'changelist')}?registro={entry.pk}"
+    assert link in boss.get(admin_url(StaffAction, "changelist")).text
+    press(boss, link, "reopen", Lesson.objects.get(pk=others[0]), select_across="1")
+    assert Lesson.objects.get(status="expired") == old
+    assert old.title in client.get(link).text, "who does not read the log sees the whole list"
+    for nonsense in ("x", "0", "9" * 30, str(StaffAction.objects.last().pk + 7)):
+        assert boss.get(f"{admin_url(Lesson, 'changelist')}?registro={nonsense}").status_code < 400
+
+    StaffAction.objects.all().delete()
+    press(client, admin_url(Lesson, "changelist"), "reopen", old)
+    entry = StaffAction.objects.filter(text__startswith="Abiertas").get()
+    assert entry.text == f"Abiertas: {old.pk}"
+
+
+def test_subjects_are_taken_off_sale_after_a_question_and_the_log_names_which_were_on(client):
+    make_staff("cesar", group="Contenido", client=client)
+    on, off = make_subject("Álgebra"), make_subject("Física", active=False)
+    question, text = _ask(client, Subject, "take_off_sale", on, off)
+    assert "1 asignatura" in text
+    client.post(admin_url(Subject, "changelist"), question)
+
+    assert not Subject.objects.filter(active=True).exists()
+    assert StaffAction.objects.filter(text=f"Retiradas: {on.pk}").exists()

@@ -1,8 +1,10 @@
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import URLPattern
 
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
@@ -24,7 +26,10 @@ from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, list_price_cents, to_cents
 from apps.core.staff.admin_base import NOTHING, RowsInline, Tone, money, pill
 from apps.core.staff.admin_conflicts import GuardsRows
+from apps.core.staff.admin_filters import LoggedFilter
+from apps.core.staff.admin_log import MOST_LISTED, log_rows
 from apps.core.staff.fresh_password import AsksPasswordForFields
+from apps.core.staff.questions import how_many, question
 
 
 class LessonRows(GuardsRows, RowsInline):
@@ -70,7 +75,7 @@ class SubjectAdmin(AsksPasswordForFields, BulkPriceActions, CatalogueAdmin):
         "sample",
     )
     list_select_related = ("degree__university",)
-    list_filter = (SaleFilter, "complete_only", "semester", "university")
+    list_filter = (SaleFilter, "complete_only", "semester", "university", LoggedFilter)
     link_lookups = ("degree__id__exact",)
     search_fields = ("name",)
     autocomplete_fields = ("degree",)
@@ -195,37 +200,110 @@ class SubjectAdmin(AsksPasswordForFields, BulkPriceActions, CatalogueAdmin):
         return bulk_price_answer(request, subjects)
 
     @admin.action(description="Poner a la venta", permissions=["change"])
-    def put_on_sale(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
-        self._set_active(request, subjects, active=True)
+    def put_on_sale(
+        self, request: HttpRequest, subjects: QuerySet[Subject]
+    ) -> TemplateResponse | None:
+        return self._set_active(request, subjects, active=True)
 
     @admin.action(description="Retirar de la venta", permissions=["change"])
-    def take_off_sale(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
-        self._set_active(request, subjects, active=False)
+    def take_off_sale(
+        self, request: HttpRequest, subjects: QuerySet[Subject]
+    ) -> TemplateResponse | None:
+        return self._set_active(request, subjects, active=False)
 
     @admin.action(description="Caducar sus lecciones", permissions=["change_lessons"])
-    def expire_lessons(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
-        changed = set_lesson_status(_lessons_of(subjects), Lesson.Status.EXPIRED)
-        self.message_user(request, f"Lecciones caducadas: {changed}.")
+    def expire_lessons(
+        self, request: HttpRequest, subjects: QuerySet[Subject]
+    ) -> TemplateResponse | None:
+        return _change_lessons(self, request, subjects, Lesson.Status.EXPIRED)
 
     @admin.action(description="Abrir sus lecciones", permissions=["change_lessons"])
-    def open_lessons(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
-        changed = set_lesson_status(_lessons_of(subjects), Lesson.Status.ACTIVE)
-        self.message_user(request, f"Lecciones activas: {changed}.")
+    def open_lessons(
+        self, request: HttpRequest, subjects: QuerySet[Subject]
+    ) -> TemplateResponse | None:
+        return _change_lessons(self, request, subjects, Lesson.Status.ACTIVE)
 
     def has_change_lessons_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("catalogue.change_lesson")
 
     def _set_active(
         self, request: HttpRequest, subjects: QuerySet[Subject], *, active: bool
-    ) -> None:
-        for subject in subjects:
+    ) -> TemplateResponse | None:
+        """Change what is on sale after a question, and log which subjects that changes."""
+        changed = list(subjects.exclude(active=active))
+        if not changed:
+            self.message_user(request, "Ya estaban así: no cambia nada.", messages.WARNING)
+            return None
+        what = how_many(len(changed), "asignatura", "asignaturas")
+        if active:
+            title, button = "¿Poner a la venta estas asignaturas?", "Ponerlas a la venta"
+            facts = (
+                f"Se {'pone' if len(changed) == 1 else 'ponen'} a la venta {what}.",
+                "Si con ello se abre una universidad anunciada, quienes la esperan reciben su "
+                "aviso en unos minutos, y no se puede recuperar.",
+            )
+        else:
+            title, button = "¿Retirar de la venta estas asignaturas?", "Retirarlas"
+            facts = (
+                f"Se {'retira' if len(changed) == 1 else 'retiran'} de la venta {what}.",
+                "Las que ya estaban retiradas no cambian.",
+            )
+        names = [str(subject) for subject in changed]
+        asked = question(
+            self, request, subjects, title=title, facts=facts, names=names, button=button
+        )
+        if asked is not None:
+            return asked
+        ids = [subject.pk for subject in changed]
+        # One by one, and so logged before: a whole list would hold the locks of its universities.
+        log_rows(request, Subject, ids, "Puestas a la venta" if active else "Retiradas")
+        for subject in changed:
             subject.active = active
             subject.save(update_fields=["active"])
-        self.message_user(request, f"Asignaturas cambiadas: {len(subjects)}.")
+        self.message_user(request, f"Asignaturas cambiadas: {len(changed)}.")
+        return None
 
 
-def _lessons_of(subjects: QuerySet[Subject]) -> QuerySet[Lesson]:
-    return Lesson.objects.filter(subject__in=subjects.order_by().values("pk"))
+def _change_lessons(
+    page: Any, request: HttpRequest, rows: QuerySet[Any], status: Lesson.Status
+) -> TemplateResponse | None:
+    """Expire or open lessons, or those of subjects, after a question.
+
+    The log names the lessons that this changes, and no other ones: with it, a press by mistake is
+    put right.
+    """
+    is_expiry = status == Lesson.Status.EXPIRED
+    of_subjects = rows.model is Subject
+    chosen = {"subject__in" if of_subjects else "pk__in": rows.order_by().values("pk")}
+    lessons = Lesson.objects.filter(**chosen)
+    count = lessons.exclude(status=status).count()
+    if not count:
+        page.message_user(request, "Ya estaban así: no cambia nada.", messages.WARNING)
+        return None
+    what = how_many(count, "lección", "lecciones")
+    if of_subjects:
+        what += f" de {how_many(rows.order_by().count(), 'asignatura', 'asignaturas')}"
+    if is_expiry:
+        title, button = "¿Caducar estas lecciones?", "Caducarlas"
+        fact = f"{'Caduca' if count == 1 else 'Caducan'} {what}: dejan de venderse."
+    else:
+        title, button = "¿Abrir estas lecciones?", "Abrirlas"
+        fact = (
+            f"Se {'abre' if count == 1 else 'abren'} {what}: se venden desde ahora, también las "
+            "que caducaron hace tiempo."
+        )
+    facts = (fact, "El registro del personal guarda el número de cada lección que cambia.")
+    asked = question(page, request, rows, title=title, facts=facts, button=button)
+    if asked is not None:
+        return asked
+    with transaction.atomic():
+        changed = set_lesson_status(lessons, status)
+        for start in range(0, len(changed), MOST_LISTED):
+            part = changed[start : start + MOST_LISTED]
+            log_rows(request, Lesson, part, "Caducadas" if is_expiry else "Abiertas")
+    word = "caducadas" if is_expiry else "activas"
+    page.message_user(request, f"Lecciones {word}: {len(changed)}.")
+    return None
 
 
 @admin.register(Lesson)
@@ -233,7 +311,7 @@ class LessonAdmin(BulkPriceActions, CatalogueAdmin):
     form = LessonForm
     list_display = ("title", "subject", "degree", "amount", "status", "position")
     list_select_related = ("subject__degree",)
-    list_filter = ("status", "subject__semester", "subject__university")
+    list_filter = ("status", "subject__semester", "subject__university", LoggedFilter)
     search_fields = ("title", "subject__name")
     autocomplete_fields = ("subject",)
     fields = ("subject", "title", "kind", "price", "status", "syllabus")
@@ -264,11 +342,9 @@ class LessonAdmin(BulkPriceActions, CatalogueAdmin):
         return bulk_price_answer(request, lessons)
 
     @admin.action(description="Marcar como caducadas", permissions=["change"])
-    def expire(self, request: HttpRequest, lessons: QuerySet[Lesson]) -> None:
-        changed = set_lesson_status(lessons, Lesson.Status.EXPIRED)
-        self.message_user(request, f"Lecciones caducadas: {changed}.")
+    def expire(self, request: HttpRequest, lessons: QuerySet[Lesson]) -> TemplateResponse | None:
+        return _change_lessons(self, request, lessons, Lesson.Status.EXPIRED)
 
     @admin.action(description="Marcar como activas", permissions=["change"])
-    def reopen(self, request: HttpRequest, lessons: QuerySet[Lesson]) -> None:
-        changed = set_lesson_status(lessons, Lesson.Status.ACTIVE)
-        self.message_user(request, f"Lecciones activas: {changed}.")
+    def reopen(self, request: HttpRequest, lessons: QuerySet[Lesson]) -> TemplateResponse | None:
+        return _change_lessons(self, request, lessons, Lesson.Status.ACTIVE)

@@ -12,9 +12,12 @@ from django.http import HttpRequest
 from django.utils.text import capfirst
 
 from apps.core.dates import midnight, today
+from apps.core.input_fields import is_row_number
 from apps.core.mail.registry import registered_mails
 from apps.core.mail.samples import mail_title
+from apps.core.models import StaffAction
 from apps.core.staff.admin_base import staff_name
+from apps.core.staff.admin_log import logged_numbers
 
 FROM, UNTIL, PERIOD = "desde", "hasta", "periodo"
 ONE_DAY = timedelta(days=1)
@@ -146,6 +149,30 @@ def assignee_filter(
             return rows.filter(**{field: int(value)})
 
     return AssigneeFilter
+
+
+class LoggedFilter(admin.SimpleListFilter):
+    """The rows that an entry of the log of staff names, for whoever reads it: its link leads here.
+
+    So a colleague takes back what an action has done by mistake.
+    """
+
+    title = "registro del personal"
+    parameter_name = "registro"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        chosen = self.value() or ""
+        is_shown = is_row_number(chosen) and request.user.has_perm("core.view_staffaction")
+        return [(chosen, "Lo que cambió entonces")] if is_shown else []
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        about = rows.model._meta.label_lower
+        text = (
+            StaffAction.objects.filter(pk=int(self.value() or 0), about=about, object_id="")
+            .values_list("text", flat=True)
+            .first()
+        )
+        return rows.filter(pk__in=logged_numbers(text or ""))
 
 
 class MailTemplateFilter(admin.SimpleListFilter):

@@ -14,6 +14,8 @@ from django.utils.text import capfirst
 
 from apps.core.models import DeletedRow, StaffAction
 from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, moment
+from apps.core.staff.admin_filters import LoggedFilter
+from apps.core.staff.admin_log import logged_numbers
 from apps.core.staff.recycle_bin import SWITCHED_OFF, CannotRestore, restore
 
 
@@ -23,6 +25,17 @@ def _kind_of_row(label: str) -> str:
         return str(apps.get_model(label)._meta.verbose_name) if label else NOTHING
     except LookupError:
         return label
+
+
+def _link_to_rows(action: StaffAction) -> SafeString | None:
+    """A link to the rows of an action, if their list can show them and the text names them."""
+    pages = {model._meta.label_lower: page for model, page in admin.site._registry.items()}
+    page = pages.get(action.about)
+    if page is None or LoggedFilter not in page.list_filter or not logged_numbers(action.text):
+        return None
+    url = reverse(f"admin:{action.about.replace('.', '_')}_changelist")
+    name = LoggedFilter.parameter_name
+    return format_html('<a href="{}?{}={}">{}</a>', url, name, action.pk, action.object_repr)
 
 
 class ActorFilter(admin.SimpleListFilter):
@@ -71,6 +84,8 @@ class StaffActionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="de qué")
     def row(self, action: StaffAction) -> SafeString | str:
+        if not action.object_id and action.kind == StaffAction.Kind.ACTION:
+            return _link_to_rows(action) or action.object_repr
         if not action.object_id or action.kind == StaffAction.Kind.DELETED:
             return action.object_repr
         try:
