@@ -385,6 +385,8 @@ class PromoCode(models.Model):
         related_name="codes",
         verbose_name="tanda",
     )
+    # Whether it was switched off with its batch: then it can be switched on again with it.
+    off_with_batch = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField("creado", auto_now_add=True)
     # Reserved and used uses, counted under the row's lock. The check constraint below refuses a use
     # above the limit even if the code is wrong.

@@ -40,9 +40,10 @@ def switch_off_unrestricted(sender: type[Model], instance: Model, **kwargs: Any)
     """
     codes = PromoCode.objects.filter(pk__in=getattr(instance, _CODES))
     for code in codes.filter(**dict.fromkeys(RESTRICTIONS.values())).order_by("pk"):
-        code.active = False
+        # Switched on again with its batch, it would be valid for the whole shop.
+        code.active = code.off_with_batch = False
         code.note = f"Desactivado: se ha borrado «{instance}». {code.note}"[:200].strip()
-        code.save(update_fields=["active", "note"])
+        code.save(update_fields=["active", "off_with_batch", "note"])
     if sender in OF_CAMPAIGNS:
         campaigns = Campaign.objects.filter(pk__in=getattr(instance, _CAMPAIGNS))
         campaigns.filter(universities=None, degrees=None).update(active=False)

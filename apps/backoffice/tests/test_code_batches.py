@@ -12,7 +12,7 @@ from apps.core.models import StaffAction
 from apps.orders.models import Order, PromoUse
 from apps.pricing.models import PromoBatch, PromoCode
 from apps.students.models import Student
-from tests.helpers.admin import admin_url, forget_password, make_staff
+from tests.helpers.admin import admin_url, forget_password, make_staff, press
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -158,8 +158,5 @@ def test_uses_and_euros_are_shown_for_each_code_and_batch_and_codes_are_switched
         in client.get(admin_url(PromoCode, "change", unused.pk)).content.decode()
     )
 
-    client.post(
-        admin_url(PromoBatch, "changelist"),
-        {"action": "switch_off", "_selected_action": batch.pk},
-    )
+    press(client, admin_url(PromoBatch, "changelist"), "switch_off", batch)
     assert not PromoCode.objects.filter(active=True).exists()

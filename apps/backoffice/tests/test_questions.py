@@ -167,3 +167,48 @@ def test_subjects_are_taken_off_sale_after_a_question_and_the_log_names_which_we
 
     assert not Subject.objects.filter(active=True).exists()
     assert StaffAction.objects.filter(text=f"Retiradas: {on.pk}").exists()
+
+
+def test_batch_is_switched_off_after_a_question_and_a_password_and_on_again(client):
+    make_staff("cesar", group="Contenido", client=client)
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    codes = [
+        PromoCode.objects.create(code=f"FERIA-{n}", kind="FIJO", value=5, batch=batch)
+        for n in range(4)
+    ]
+    PromoCode.objects.filter(pk=codes[0].pk).update(active=False)
+    address = admin_url(PromoBatch, "changelist")
+    forget_password(client)
+    sent = {"action": "switch_off", "_selected_action": batch.pk}
+    assert client.post(address, sent).status_code == 307
+    confirm_password(client)
+    question, text = _ask(client, PromoBatch, "switch_off", batch)
+    assert "3 códigos" in text
+    client.post(address, question)
+    assert not PromoCode.objects.filter(active=True).exists()
+
+    # One gets an owner, another one is switched on and off by itself.
+    ana = Student.objects.create(email="ana@example.com")
+    PromoCode.objects.filter(pk=codes[2].pk).update(student=ana)
+    question, text = _ask(client, PromoBatch, "switch_on", batch)
+    assert "2 códigos" in text
+    client.post(address, question)
+    on = PromoCode.objects.filter(active=True)
+    assert set(on) == {codes[1], codes[3]}
+    answer = press(client, address, "switch_on", batch)
+    assert "No hay códigos que se desactivaran con su tanda" in answer.text
+
+
+def test_code_of_a_batch_that_lost_its_restriction_is_not_switched_on_again(client):
+    make_staff("cesar", group="Contenido", client=client)
+    confirm_password(client)
+    subject = make_subject(lessons=0)
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    code = PromoCode.objects.create(code="FERIA-1", kind="FIJO", value=5, batch=batch)
+    code.subjects.add(subject)
+    press(client, admin_url(PromoBatch, "changelist"), "switch_off", batch)
+    subject.delete()
+    press(client, admin_url(PromoBatch, "changelist"), "switch_on", batch)
+
+    code.refresh_from_db()
+    assert not code.active

@@ -5,14 +5,16 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminSplitDateTime, AutocompleteSelectMultiple
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -24,6 +26,7 @@ from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, links, list_l
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import AsksPasswordToChange, fresh_password_required
 from apps.core.staff.offer_limits import OffersWithinLimits
+from apps.core.staff.questions import how_many, question
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.pricing.admin.code_admin import (
     cart_link,
@@ -153,7 +156,7 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
     )  # fmt: skip
     list_select_related = ("created_by",)
     search_fields = ("name", "pattern")
-    actions = ("switch_off",)
+    actions = ("switch_off", "switch_on")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoBatch]:
         batches: Any = super().get_queryset(request)
@@ -263,9 +266,64 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
         return super().response_add(request, obj, post_url_continue)
 
     @admin.action(description="Desactivar sus códigos", permissions=["change"])
-    def switch_off(self, request: HttpRequest, batches: QuerySet[PromoBatch]) -> None:
-        codes = PromoCode.objects.filter(batch__in=batches.values("pk"), active=True)
-        self.message_user(request, f"Códigos desactivados: {codes.update(active=False)}.")
+    @method_decorator(fresh_password_required)
+    def switch_off(
+        self, request: HttpRequest, batches: QuerySet[PromoBatch]
+    ) -> TemplateResponse | None:
+        codes = PromoCode.objects.filter(batch__in=batches.order_by().values("pk"), active=True)
+        what = how_many(codes.count(), "código", "códigos")
+        fact = f"Se desactivan {what}: quien tenga uno, también impreso, ya no podrá usarlo."
+        if asked := self._ask(request, batches, "¿Desactivar sus códigos?", fact, "Desactivarlos"):
+            return asked
+        count = codes.update(active=False, off_with_batch=True)
+        self.message_user(request, f"Códigos desactivados: {count}.")
+        return None
+
+    @admin.action(description="Volver a activar sus códigos", permissions=["change"])
+    @method_decorator(fresh_password_required)
+    def switch_on(
+        self, request: HttpRequest, batches: QuerySet[PromoBatch]
+    ) -> TemplateResponse | None:
+        """Switch on what was switched off with its batch, and has no owner.
+
+        It offers nothing new. A code that was switched off by itself, or changed since, is switched
+        on by its own form, within the limits of whoever saves it.
+        """
+        codes = PromoCode.objects.filter(
+            batch__in=batches.order_by().values("pk"),
+            active=False,
+            off_with_batch=True,
+            student=None,
+        )
+        count = codes.count()
+        if not count:
+            text = "No hay códigos que se desactivaran con su tanda."
+            self.message_user(request, text, messages.WARNING)
+            return None
+        fact = (
+            f"Se vuelven a activar {how_many(count, 'código', 'códigos')}: los que se desactivaron "
+            "con su tanda y no han cambiado después. Los que se desactivaron uno a uno siguen así."
+        )
+        if asked := self._ask(
+            request, batches, "¿Volver a activar sus códigos?", fact, "Activarlos"
+        ):
+            return asked
+        count = codes.update(active=True, off_with_batch=False)
+        self.message_user(request, f"Códigos activados: {count}.")
+        return None
+
+    def _ask(
+        self,
+        request: HttpRequest,
+        batches: QuerySet[PromoBatch],
+        title: str,
+        fact: str,
+        button: str,
+    ) -> TemplateResponse | None:
+        names = [f"{batch.name} ({batch.pattern})" for batch in batches]
+        return question(
+            self, request, batches, title=title, facts=[fact], names=names, button=button
+        )
 
     def download(self, request: HttpRequest, pk: int) -> HttpResponse:
         if not may_read_batches(request):

@@ -176,6 +176,8 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
             obj.maximum_discount = most_of_use(
                 request.user, obj.kind, obj.value, minimum_cart=obj.minimum_cart
             )
+            # Its own form decides from now on, within the limits of who saves it.
+            obj.off_with_batch = False
         super().save_model(request, obj, form, change)
 
     def get_fieldsets(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
