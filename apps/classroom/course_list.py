@@ -1,7 +1,8 @@
 """The Moodle courses of all subjects and lessons as one list: to download, fill in and upload."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -23,8 +24,19 @@ CODE, SHORTNAME = "codigo", "nombre_corto"
 TITLES = (CODE, "universidad", "grado", "asignatura", "leccion", SHORTNAME, "curso_en_moodle")
 # A web process reads the list while staff wait. 20,000 lines take 2 seconds.
 BOUNDS = Bounds(rows=50_000, texts=100_000, unpacked=30_000_000, seconds=5)
-# Each new short name is a call to Moodle.
-MOST_NEW = 300
+# Each new short name is a call to Moodle, and so is each course that is replaced.
+MOST_ASKED = 300
+# The short name of each item, and its place in the file.
+Wanted = dict[Item, tuple[str, str]]
+
+
+class CourseChange(NamedTuple):
+    code: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.before or '(ninguno)'} → {self.after}"
 
 
 def write_course_list() -> bytes:
@@ -56,42 +68,88 @@ def _rows() -> Iterator[list[Any]]:
             ]
 
 
-def read_course_list(data: bytes, name: str) -> int:
-    """Give each line's subject or lesson the course with the line's short name.
+def preview_course_list(data: bytes, name: str) -> list[CourseChange]:
+    """What a list changes: each line's subject or lesson gets the course with its short name.
 
-    Lines without a short name change nothing. Returns how many rows changed. All or nothing:
-    raises BadFile with every error, and MoodleError if Moodle does not answer.
+    Lines without a short name change nothing. Raises BadFile with every error, and MoodleError if
+    Moodle does not answer.
     """
-    wanted = _read(data, name)
-    stored = {Item(row.subject_id, row.lesson_id): row for row in MoodleCourse.objects.all()}
+    stored = _stored()
+    changed = _changed(_read(data, name), stored)
+    _look_up(changed, stored)
+    return _as_changes(changed, stored)
+
+
+def assign_courses(lines: Iterable[tuple[str, str]]) -> list[CourseChange]:
+    """Assign the courses of a list that was previewed: codes with short names. All or nothing.
+
+    Returns what has changed. Raises the same errors as the preview.
+    """
+    stored = _stored()
+    changed = _changed(_checked((code, code, shortname) for code, shortname in lines), stored)
+    found = _look_up(changed, stored)
+    gone = {former for former in _former_ids(changed, stored) if is_gone(former)}
+    with transaction.atomic():
+        for item, (shortname, _) in changed.items():
+            course = found[shortname]
+            if item in stored and stored[item].course_id in gone:
+                take_over_enrolments(stored[item].course_id, course["id"])
+            MoodleCourse.objects.update_or_create(
+                **item._asdict(),
+                defaults={
+                    "shortname": shortname,
+                    "course_id": course["id"],
+                    "full_name": course["fullname"],
+                },
+            )
+    return _as_changes(changed, stored)
+
+
+def _stored() -> dict[Item, MoodleCourse]:
+    return {Item(row.subject_id, row.lesson_id): row for row in MoodleCourse.objects.all()}
+
+
+def _changed(wanted: Wanted, stored: Mapping[Item, MoodleCourse]) -> Wanted:
+    """The items whose course changes. Raises BadFile if one gets a course that another line names.
+
+    A column that was filled down would give everything one course. What shares one already stays.
+    """
     changed = {
         item: value
         for item, value in wanted.items()
         if item not in stored or stored[item].shortname != value[0]
     }
-    found = _look_up(changed)
-    replaced = {
-        stored[item].course_id: found[shortname]["id"]
-        for item, (shortname, _) in changed.items()
-        if item in stored and is_gone(stored[item].course_id)
-    }
-    with transaction.atomic():
-        for gone, course_id in replaced.items():
-            take_over_enrolments(gone, course_id)
-        for item, (shortname, _) in changed.items():
-            MoodleCourse.objects.update_or_create(
-                **item._asdict(),
-                defaults={
-                    "shortname": shortname,
-                    "course_id": found[shortname]["id"],
-                    "full_name": found[shortname]["fullname"],
-                },
+    lines = Counter(shortname.casefold() for shortname, _ in wanted.values())
+    errors = FileErrors()
+    for shortname, place in changed.values():
+        if lines[shortname.casefold()] > 1:
+            errors.add(
+                f"El nombre corto {quoted(shortname)} está en varias líneas. Si de verdad "
+                "comparten curso, asígnalo en la ficha de cada una.",
+                place=place,
+                column=SHORTNAME,
             )
-    return len(changed)
+    errors.check()
+    return changed
 
 
-def _read(data: bytes, name: str) -> dict[Item, tuple[str, str]]:
-    """The short name and the place in the file of each item. Raises BadFile."""
+def _former_ids(changed: Wanted, stored: Mapping[Item, MoodleCourse]) -> set[int]:
+    return {stored[item].course_id for item in changed if item in stored}
+
+
+def _as_changes(changed: Wanted, stored: Mapping[Item, MoodleCourse]) -> list[CourseChange]:
+    return [
+        CourseChange(
+            code=course_idnumber(item),
+            before=stored[item].shortname if item in stored else "",
+            after=shortname,
+        )
+        for item, (shortname, _) in changed.items()
+    ]
+
+
+def _read(data: bytes, name: str) -> Wanted:
+    """What the lines of a file want. Raises BadFile."""
     rows, unit = read_table(data, name, Reading(BOUNDS))
     numbered = iter(rows)
     titles = [title.strip().lower() for title in next(numbered, (0, []))[1]]
@@ -100,12 +158,21 @@ def _read(data: bytes, name: str) -> dict[Item, tuple[str, str]]:
         if title not in titles:
             errors.add(f"Falta la columna «{title}».")
     errors.check()
+
+    def lines() -> Iterator[tuple[str, str, str]]:
+        for number, row in numbered:
+            cells = dict(zip(titles, row, strict=False))
+            yield f"{unit} {number}", cells.get(CODE, "").strip(), cells.get(SHORTNAME, "").strip()
+
+    return _checked(lines())
+
+
+def _checked(lines: Iterable[tuple[str, str, str]]) -> Wanted:
+    """The short names of lines (place, code, short name) by item. Raises BadFile."""
     items = _items_by_code()
-    wanted: dict[Item, tuple[str, str]] = {}
-    for number, row in numbered:
-        cells = dict(zip(titles, row, strict=False))
-        code, shortname = (cells.get(title, "").strip() for title in (CODE, SHORTNAME))
-        place = f"{unit} {number}"
+    errors = FileErrors()
+    wanted: Wanted = {}
+    for place, code, shortname in lines:
         if not shortname:
             continue
         if code not in items:
@@ -126,16 +193,18 @@ def _items_by_code() -> dict[str, Item]:
     return {course_idnumber(item): item for items in (subjects, lessons) for item in items}
 
 
-def _look_up(wanted: Mapping[Item, tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """Moodle's course for each short name. Raises BadFile for those that Moodle does not have."""
-    places: dict[str, str] = {}
-    for shortname, place in wanted.values():
-        places.setdefault(shortname, place)
-    if len(places) > MOST_NEW:
+def _look_up(changed: Wanted, stored: Mapping[Item, MoodleCourse]) -> dict[str, dict[str, Any]]:
+    """Moodle's course for each short name. Raises BadFile for those that Moodle does not have.
+
+    Also raised for more courses than Moodle is asked about at once, the former ones included.
+    """
+    places = dict(changed.values())
+    count = len(places) + len(_former_ids(changed, stored))
+    if count > MOST_ASKED:
         raise BadFile(
             FileError(
-                f"Hay {len(places)} nombres cortos nuevos, y en cada archivo caben {MOST_NEW}: "
-                "súbelo por partes."
+                f"Habría que preguntar a Moodle por {count} cursos, entre nuevos y anteriores, y "
+                f"con cada archivo se pregunta como mucho por {MOST_ASKED}: súbelo por partes."
             )
         )
     errors = FileErrors()

@@ -1,5 +1,6 @@
 """The admin pages of a Moodle classroom: is it ready, and the list of its courses."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -21,8 +22,14 @@ from apps.catalogue.exchange.file_errors import BadFile
 from apps.classroom.backends.moodle.check import check_moodle
 from apps.classroom.backends.moodle.client import MoodleError
 from apps.classroom.backends.moodle.setup_script import setup_script
-from apps.classroom.course_list import read_course_list, write_course_list
+from apps.classroom.course_list import (
+    CourseChange,
+    assign_courses,
+    preview_course_list,
+    write_course_list,
+)
 from apps.classroom.models import MoodleCourse
+from apps.core.staff.fresh_password import fresh_password_required
 
 # The check asks Moodle about so many subjects and lessons: 0.1 s for each, and 0.5 s for a course
 # that Moodle refuses. The command `check_moodle` has no limit.
@@ -93,24 +100,48 @@ def script(request: HttpRequest) -> HttpResponse:
 def upload(request: HttpRequest) -> HttpResponse:
     if not may_upload(request):
         raise PermissionDenied
+    answer: HttpResponse = _upload(request)
+    return answer
+
+
+@fresh_password_required
+def _upload(request: HttpRequest) -> HttpResponse:
+    """Show what the uploaded list changes, then change it."""
+    is_confirmed = "confirmed" in request.POST
     form = CourseListForm(request.POST or None, request.FILES or None)
     errors: list[str] = []
-    if request.method == "POST" and form.is_valid():
-        file = form.cleaned_data["file"]
-        try:
-            count = read_course_list(file.read(), file.name)
-        except BadFile as error:
-            errors = error.lines
-        except MoodleError as error:
-            errors = [str(error)]
-        else:
-            sentence = f"Lista de cursos de Moodle: {count} cambiados."
-            _log(request, file.name, sentence)
-            messages.success(request, sentence)
-            return redirect("admin:classroom_moodlecourse_changelist")
+    try:
+        if is_confirmed:
+            return _assign(request)
+        if request.method == "POST" and form.is_valid():
+            return _preview(request, form.cleaned_data["file"])
+    except BadFile as error:
+        errors = error.lines
+    except MoodleError as error:
+        errors = [str(error)]
+    form = CourseListForm() if is_confirmed else form
     return _page(
         request, "classroom/moodle_course_list.html", "Lista de cursos", form=form, errors=errors
     )
+
+
+def _preview(request: HttpRequest, file: UploadedFile[bytes]) -> HttpResponse:
+    name = file.name or ""
+    changes = preview_course_list(file.read(), name)
+    if not changes:
+        messages.warning(request, "La lista no cambia ningún curso.")
+        return redirect("admin:classroom_moodlecourse_changelist")
+    template = "classroom/moodle_course_list_preview.html"
+    return _page(request, template, "Cursos que cambian", changes=changes, file_name=name)
+
+
+def _assign(request: HttpRequest) -> HttpResponse:
+    codes, names = request.POST.getlist("code"), request.POST.getlist("shortname")
+    changes = assign_courses(zip(codes, names, strict=False))
+    sentence = f"Lista de cursos de Moodle: {len(changes)} cambiados."
+    _log(request, request.POST.get("file_name", ""), sentence, changes)
+    messages.success(request, sentence)
+    return redirect("admin:classroom_moodlecourse_changelist")
 
 
 def download(request: HttpRequest) -> HttpResponse:
@@ -124,14 +155,15 @@ def download(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _log(request: HttpRequest, name: str, sentence: str) -> None:
+def _log(request: HttpRequest, name: str, sentence: str, changes: Iterable[CourseChange]) -> None:
+    """Log the list with the old and the new short name of each changed line."""
     staff: Any = request.user
     LogEntry.objects.create(
         user=staff,
         content_type=ContentType.objects.get_for_model(MoodleCourse),
         object_repr=name[:200],
         action_flag=CHANGE,
-        change_message=sentence,
+        change_message="\n".join([sentence, *map(str, changes)]),
     )
 
 

@@ -20,7 +20,8 @@ from apps.classroom.backends.moodle.setup_script import setup_script
 from apps.classroom.models import MoodleCourse
 from apps.classroom.moodle_pages import ask_moodle
 from apps.classroom.tests.moodle_server import STUDENT, MoodleException
-from tests.helpers.admin import make_staff
+from apps.core.models import StaffAction
+from tests.helpers.admin import confirm_password, forget_password, make_staff
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -380,8 +381,21 @@ def test_page_says_that_a_question_was_interrupted(ready, monkeypatch, work):
 
 
 def _upload(client: Client, text: str) -> Any:
+    confirm_password(client)
     file = SimpleUploadedFile("cursos.csv", text.encode())
     return client.post(LIST_PAGE, {"file": file})
+
+
+def _confirm(client: Client, preview: Any) -> Any:
+    """Press the button of a preview."""
+    changes = preview.context["changes"]
+    sent = {
+        "code": [change.code for change in changes],
+        "shortname": [change.after for change in changes],
+        "file_name": preview.context["file_name"],
+        "confirmed": "yes",
+    }
+    return client.post(LIST_PAGE, sent)
 
 
 def test_downloaded_list_is_filled_in_and_uploaded(ready, subject):
@@ -393,7 +407,10 @@ def test_downloaded_list_is_filled_in_and_uploaded(ready, subject):
     assert len(others) == len(_lessons(subject))
 
     filled = "\r\n".join([header, first.removesuffix(";;") + ";MICRO;", *others])
-    answer = _upload(client, filled)
+    preview = _upload(client, filled)
+    assert "Cambia <strong>1 curso</strong>" in preview.text
+    assert not MoodleCourse.objects.exists()
+    answer = _confirm(client, preview)
 
     assert answer.status_code == 302
     row = MoodleCourse.objects.get()
@@ -401,6 +418,73 @@ def test_downloaded_list_is_filled_in_and_uploaded(ready, subject):
     assert row.course_id == ready.courses["MICRO"]
     again = client.get("/admin/classroom/moodlecourse/lista.csv").content.decode("utf-8-sig")
     assert ";MICRO;Curso MICRO" in again
+    assert _upload(client, filled).status_code == 302, "nothing is left to change"
+
+
+@pytest.fixture
+def many(ready: Any) -> list[Subject]:
+    """Six subjects with former courses in Moodle; the last two share one."""
+    rows = [make_subject(f"S{n}", lessons=0) for n in range(6)]
+    for row in rows:
+        shared = min(row.pk, rows[4].pk)
+        MoodleCourse.objects.create(
+            subject=row, shortname=f"OLD{shared}", full_name="x", course_id=9000 + shared
+        )
+    return rows
+
+
+def test_list_asks_once_for_each_course_and_logs_old_and_new_names(ready, many):
+    client = _client("add_moodlecourse", "change_moodlecourse", "view_moodlecourse")
+    lines = [f"asignatura-{row.pk};NEW{row.pk}" for row in many]
+    for row in many:
+        ready.add_course(f"NEW{row.pk}")
+    preview = _upload(client, "\n".join(["codigo;nombre_corto", *lines]))
+    ready.calls.clear()
+    assert _confirm(client, preview).status_code == 302
+
+    # Six new names and five former courses.
+    assert ready.calls.count("core_course_get_courses_by_field") == 11
+    text = StaffAction.objects.get(about="classroom.moodlecourse").text.splitlines()
+    assert text[0] == "Lista de cursos de Moodle: 6 cambiados."
+    first = many[0].pk
+    assert f"asignatura-{first}: OLD{first} → NEW{first}" in text
+
+
+def test_list_that_asks_moodle_too_much_is_refused(ready, many, monkeypatch):
+    monkeypatch.setattr("apps.classroom.course_list.MOST_ASKED", 10)
+    lines = [f"asignatura-{row.pk};NEW{row.pk}" for row in many]
+    client = _client("add_moodlecourse", "change_moodlecourse")
+    answer = _upload(client, "\n".join(["codigo;nombre_corto", *lines]))
+
+    assert "preguntar a Moodle por 11 cursos" in answer.text
+    assert ready.calls == []
+
+
+def test_list_gives_several_lines_one_course_only_if_they_share_it_already(ready, many):
+    ready.add_course("UNO")
+    client = _client("add_moodlecourse", "change_moodlecourse")
+    filled_down = [f"asignatura-{row.pk};UNO" for row in many]
+    answer = _upload(client, "\n".join(["codigo;nombre_corto", *filled_down]))
+    assert answer.text.count("está en varias líneas") == 6
+    sent = {"code": [f"asignatura-{row.pk}" for row in many], "shortname": ["UNO"] * 6}
+    client.post(LIST_PAGE, {**sent, "confirmed": "yes"})
+    assert not MoodleCourse.objects.filter(shortname="UNO").exists()
+
+    shared = f"OLD{many[4].pk}"
+    lines = [f"asignatura-{row.pk};{shared}" for row in many[4:]]
+    lines.append(f"asignatura-{many[0].pk};UNO")
+    preview = _upload(client, "\n".join(["codigo;nombre_corto", *lines]))
+    assert _confirm(client, preview).status_code == 302
+    assert MoodleCourse.objects.get(shortname="UNO").subject == many[0]
+
+
+def test_list_needs_a_fresh_password(ready, many):
+    client = _client("add_moodlecourse", "change_moodlecourse")
+    forget_password(client)
+    assert client.get(LIST_PAGE).status_code == 302
+    sent = {"code": f"asignatura-{many[0].pk}", "shortname": "UNO", "confirmed": "yes"}
+    assert client.post(LIST_PAGE, sent).status_code == 307
+    assert not MoodleCourse.objects.filter(shortname="UNO").exists()
 
 
 @pytest.mark.parametrize(
@@ -417,7 +501,8 @@ def test_downloaded_list_is_filled_in_and_uploaded(ready, subject):
 def test_list_with_an_error_changes_nothing(ready, subject, lines, message):
     client = _client("add_moodlecourse", "change_moodlecourse")
     ready.add_course("MICRO")
-    good = [f"leccion-{pk};MICRO" for pk in _lessons(subject)]
+    ready.add_course("OTRO")
+    good = [f"leccion-{_lessons(subject)[0]};OTRO"]
     text = "\n".join(["codigo;nombre_corto", *good, lines.format(code=f"asignatura-{subject.pk}")])
 
     answer = _upload(client, text)
