@@ -11,10 +11,13 @@ from apps.core.models import Mail, StaffAction
 from apps.core.staff import admin_log
 from apps.leads.models import Lead
 from apps.orders.models import Payment
+from apps.pricing.models import PromoBatch, PromoCode
+from apps.students.models import Student
 from tests.helpers.admin import (
     admin_url,
     asked_fields,
     confirm_password,
+    forget_password,
     make_staff,
     press,
 )
