@@ -27,6 +27,28 @@ FORM = {
 UNAMBIGUOUS = re.compile(r"FERIA-[A-HJKMNP-Z2-9]{6}")
 
 
+@pytest.mark.parametrize("group", ["Atención", "Contabilidad", "Contenido"])
+def test_fields_offer_masked_codes_only_if_they_are_typed_whole(client, group):
+    """Any field that leads to codes offers them, whether or not a form of the admin has it."""
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    PromoCode.objects.create(code="FERIA-ABCDEF", kind="PORCENTAJE", value=100, batch=batch)
+    PromoCode.objects.create(code="FERIANTE", kind="FIJO", value=1)
+    make_staff("lucia", group=group, client=client)
+    masked = group != "Contenido"
+    fields = [one.field for one in PromoCode._meta.related_objects if not one.many_to_many]
+    assert len(fields) >= 5
+
+    for field in fields:
+        about = {"app_label": field.model._meta.app_label, "model_name": field.model.__name__}
+        for term in ("", " ", "FERIA", "feria-abcdef"):
+            asked = {**about, "field_name": field.name, "term": term}
+            offered = client.get(reverse("admin:autocomplete"), asked).json()["results"]
+            codes = {row["text"] for row in offered}
+            is_whole = term == "feria-abcdef"
+            assert ("FERIA-ABCDEF" in codes) == (is_whole or not masked), (field, term)
+            assert ("FERIANTE" in codes) != is_whole, (field, term)
+
+
 @pytest.mark.usefixtures("carla")
 def test_fifty_codes_are_unique_unambiguous_restricted_and_downloaded(client):
     subject = make_subject()

@@ -7,6 +7,7 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -203,12 +204,19 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find the masked codes by a whole code only: parts would tell one letter after another."""
+        """Find the masked codes by a whole code only: parts would tell one letter after another.
+
+        Without a text the list has all codes, masked. What a field offers is whole, and has none.
+        """
         found, may_repeat = super().get_search_results(request, queryset, search_term)
-        if search_term.strip() and not may_read_batches(request):
+        if may_read_batches(request):
+            return found, may_repeat
+        if search_term.strip():
             shown = Q(batch=None, pk__in=found.order_by().values("pk"))
             whole = PromoCode.objects.with_code(search_term)
             return queryset.filter(shown | Q(pk__in=whole.values("pk"))), False
+        if request.path == reverse("admin:autocomplete"):
+            return found.filter(batch=None), may_repeat
         return found, may_repeat
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
