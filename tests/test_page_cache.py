@@ -227,6 +227,23 @@ def test_campaign_begins_and_ends_at_midnight(settings, subject):
     assert list(shown.values()) == [False, True, True]
 
 
+def test_campaign_of_some_hours_begins_and_ends_with_them(settings, subject):
+    """The reads behind a page end with the hour, too: other pages are rendered from them."""
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    Campaign.objects.all().delete()
+    Campaign.objects.create(
+        name="Tarde", percent=20, first_on="2026-12-30", last_on="2026-12-30",
+        first_hour=10, last_hour=12, banner=True,
+    )  # fmt: skip
+    client = visitor()
+    shown = []
+    for moment in ("09:59:59", "10:00:00", "11:59:59", "12:00:00"):
+        with time_machine.travel(f"2026-12-30T{moment}+01:00", tick=False):
+            shown.append("Tarde" in text(client, "/"))
+
+    assert shown == [False, True, True, False]
+
+
 def test_home_page_changes_its_exercise_at_the_full_hour(settings):
     settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
     client = visitor()

@@ -112,8 +112,7 @@ class PageCacheMiddleware:
     def _render(self, request: HttpRequest, key: Key, version: str) -> Answer | None:
         now = time()
         # Read before the page is rendered: an answer is never older than its version and its hour.
-        # Midnight in Madrid is a full hour, too.
-        lifetime_s = min(LIFETIME_S, HOUR_S - now % HOUR_S)
+        lifetime_s = _lifetime_s(now)
         with remembering(self._shared_reads(version, now)):
             response = self._get_response(self._without_visitor(request, key[3]))
         if not _may_be_kept(response):
@@ -129,11 +128,11 @@ class PageCacheMiddleware:
         return answer
 
     def _shared_reads(self, version: str, now: float) -> Memory:
-        """The memory of reads of this version and day. It is as old as an answer at most."""
+        """The memory of reads of this version and day. It is kept no longer than an answer."""
         about = (version, today())
         kept = self._memory
         if kept is None or kept[0] != about or now >= kept[1]:
-            kept = self._memory = (about, now + LIFETIME_S, {})
+            kept = self._memory = (about, now + _lifetime_s(now), {})
         return kept[2]
 
     def _without_visitor(self, request: HttpRequest, query: str) -> HttpRequest:
@@ -150,6 +149,11 @@ class PageCacheMiddleware:
         }
         clean: HttpRequest = type(request)(environ)  # type: ignore[call-arg]
         return clean
+
+
+def _lifetime_s(now: float) -> float:
+    """The seconds for which what is made now is kept: not past a full hour, such as midnight."""
+    return min(LIFETIME_S, HOUR_S - now % HOUR_S)
 
 
 def _accepts_json(environ: dict[str, str]) -> bool:
