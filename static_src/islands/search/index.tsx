@@ -33,7 +33,8 @@ export default function startSearch(element: HTMLElement): void {
     if (!text) return show([]);
     try {
       const answer = await fetch(`/api/suggestions?q=${encodeURIComponent(text)}`);
-      const { suggestions } = await answer.json();
+      // Too many searches of one address are refused.
+      const { suggestions } = answer.ok ? await answer.json() : { suggestions: [] };
       // An answer that comes late belongs to an earlier text.
       if (text === input.value.trim()) show(suggestions);
     } catch {
