@@ -400,8 +400,13 @@ def test_searches_that_nobody_has_made_are_counted_for_their_visitor(settings, p
     assert status("q=micro", "192.0.2.1") == 200
     assert status("q=a2", "192.0.2.2") == 200
     assert status("q=a2", "192.0.2.1") == 200
+    told = "Desde tu conexión llegan demasiadas búsquedas. Vuelve a probar dentro de"
     if path.startswith("/api/"):
         assert refused.json()["code"] == "too_many_requests"
+        assert refused.json()["error"].startswith(told)
+    else:
+        assert told in refused.text
+        assert "no es válida" not in refused.text
 
 
 def test_address_of_a_visitor_who_searches_is_not_on_the_page(settings):

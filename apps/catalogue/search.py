@@ -25,7 +25,12 @@ from apps.core.render_memory import remembered
 from apps.core.web.throttle import Limit
 
 # Searches that are not kept. Whoever types asks at each letter, and a class has one address.
-SEARCHES = Limit("searches", times=2400, seconds=600)
+SEARCHES = Limit(
+    "searches",
+    times=2400,
+    seconds=600,
+    reason="Desde tu conexión llegan demasiadas búsquedas.",
+)
 # The most mistakes that a word of at least so many letters may have.
 _MISTAKES = ((8, 2), (4, 1))
 MOST_CORRECTED = 3

@@ -96,10 +96,12 @@ class TooManyRequests(AcademyError):
     code = "too_many_requests"
     message = "Demasiados intentos."
 
-    def __init__(self, retry_after: int, message: str | None = None, **extra: Any) -> None:
+    def __init__(
+        self, retry_after: int, message: str | None = None, *, reason: str = message, **extra: Any
+    ) -> None:
         self.retry_after = retry_after
         minutes = max(1, -(-retry_after // 60))
         unit = "minuto" if minutes == 1 else "minutos"
         super().__init__(
-            message or f"Demasiados intentos. Vuelve a probar dentro de {minutes} {unit}.", **extra
+            message or f"{reason} Vuelve a probar dentro de {minutes} {unit}.", **extra
         )

@@ -113,6 +113,8 @@ class Limit:
     name: str
     times: int
     seconds: int
+    # The first sentence of a refusal.
+    reason: str = TooManyRequests.message
     # The moment from which windows are counted, in seconds since 1970. Tests begin a window each.
     begins_at: ClassVar[int] = 0
 
@@ -128,14 +130,18 @@ class Limit:
         for network, share in networks.items():
             times = used[self._slot(network)]
             if times > self.most(network, share=share, used=times):
-                raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
+                raise self._refusal()
 
     def count_key(self, key: str, *, by: int = 1) -> None:
         """Count uses by `key`, such as an e-mail address; raise TooManyRequests above the limit."""
         if not self.allowed():
             return
         if self.add(key, by=by) > self.allowed():
-            raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
+            raise self._refusal()
+
+    def _refusal(self) -> TooManyRequests:
+        seconds = self._window_end() - int(timezone.now().timestamp())
+        return TooManyRequests(seconds, reason=self.reason)
 
     def most(self, network: str, *, share: int, used: int) -> float:
         """The uses that a network has in this window. It has had `used`."""
