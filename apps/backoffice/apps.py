@@ -21,6 +21,6 @@ class BackofficeConfig(AppConfig):
         from apps.backoffice.accounts.password_links import register_mails
 
         register_mails()
-        # Everything is loaded. It is left out of each later search for garbage.
+        # The admin has loaded nearly everything. It is left out of each later search for garbage.
         gc.freeze()
         gc.enable()

@@ -79,7 +79,9 @@ preview_mail(
             "can_enter": True,
             "groups": "Atención",
             "group": group,
-            "admin_url": absolute_url(reverse("admin:auth_user_change", args=[1])),
+            "admin_url": absolute_url(
+                reverse(f"admin:auth_{'group' if group else 'user'}_change", args=[1])
+            ),
         }
         for name, is_changed, group in (
             ("Invitación", False, ""),

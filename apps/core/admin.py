@@ -158,7 +158,7 @@ class LegalTextAdmin(AcademyModelAdmin):
     def get_fields(self, request: HttpRequest, obj: LegalText | None = None) -> Any:
         return ("kind", "title", "in_force", "body", "based_on") if obj is None else self.fields
 
-    @admin.display(description="cuándo vale")
+    @admin.display(description="entra en vigor")
     def in_force(self, text: LegalText) -> str:
         return (
             "Desde que lo guardas, y con la fecha de ese día. Para una fecha futura, guárdalo ese "

@@ -19,7 +19,8 @@ logger = logging.getLogger(__name__)
 
 # (scheme, host, path, query string)
 Key = tuple[str, str, str, str]
-# Answers in the memory of one process. The largest pages take 70 KB with their compressed forms.
+# Answers in the memory of one process. The largest pages take 70 KB with their compressed forms,
+# and a sitemap up to LARGEST_BODY and its forms.
 MOST_ANSWERS = 128
 LARGEST_BODY = 512 * 1024
 # Quality 11 takes a hundred times as long as 5 and saves a tenth.

@@ -189,7 +189,7 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
     ) -> HttpResponse:
         """Show the row's changes, with old and new values of its personal data."""
         page = super().history_view(request, object_id, extra_context)
-        self._log_reading_of(request, object_id)
+        self._log_opened(request, object_id)
         return page
 
     def delete_view(
@@ -197,10 +197,10 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
     ) -> HttpResponse:
         """Ask before a row is deleted. The question names the row and what goes with it."""
         page = super().delete_view(request, object_id, extra_context)
-        self._log_reading_of(request, object_id)
+        self._log_opened(request, object_id)
         return page
 
-    def _log_reading_of(self, request: HttpRequest, object_id: str) -> None:
+    def _log_opened(self, request: HttpRequest, object_id: str) -> None:
         # A deleted row is in the log already, as such.
         row = self.get_object(request, object_id) if self.logs_reading else None
         if row is not None:

@@ -14,7 +14,7 @@ from apps.core.models import Heartbeat
 from apps.core.storage.assets import find_asset
 
 Probe = Callable[[HttpRequest], HttpResponse]
-# A load balancer has to learn of a failure within two seconds.
+# A load balancer learns of a failure one second after the look that finds it.
 KEPT_S = 1.0
 
 
