@@ -88,14 +88,17 @@ def lock_credited_orders(order: Order) -> None:
     """Lock the orders of the lessons that make this order cheaper.
 
     So a refund of a lesson and a payment that counts on it see each other. The caller holds the
-    lock of `order`, which is locked before them.
+    lock of `order`, which is locked before them. A cart with a lesson makes nothing cheaper, and
+    would be locked after `order` where others lock both by their ids.
     """
     # The caller uses the lines, too.
     prefetch_related_objects([order], "lines")
     subjects = [line.subject_id for line in order.lines.all() if line.credit]
     if not subjects:
         return
-    lessons = _own_lines(order.student_id).filter(lesson__isnull=False, subject__in=subjects)
+    lessons = _own_lines(order.student_id).filter(
+        lesson__isnull=False, subject__in=subjects, order__paid_at__isnull=False
+    )
     ids = set(lessons.values_list("order", flat=True)) - {order.pk}
     lock_orders(Order.objects.filter(pk__in=ids))
 
