@@ -53,26 +53,34 @@ def _await_approval_again(order: Order, *, actor: str) -> None:
     """
     row: StaffOrder | None = getattr(order, "by_staff", None)
     # What arrives for an expired order is flagged, whoever has approved it.
-    if row is None or row.awaits_approval or order.status != Order.Status.CART:
+    if row is None or order.status != Order.Status.CART:
         return
     # A clerk's row is locked before orders elsewhere. Here it is locked after them, so nobody waits
     # for it: while another request of the same clerk has it, the order asks for approval.
     users = get_user_model().objects.select_for_update(no_key=True, skip_locked=True)
     user = users.filter(username=actor).first()
+    if row.awaits_approval:
+        _count_anew(row, user)
+        row.save(update_fields=["counted"])
+        return
     if not row.approved_by and _gives_alone(row, user):
         reason = ""
     elif row.approved_by:
         reason = f"Lo aprobó {row.approved_by} para otro correo: espera aprobación otra vez"
     else:
         reason = f"El descuento lo dio {row.actor} para otro correo: espera aprobación"
-    if row.can_be_edited:
-        # An edit counts anew what has counted for others, who gave it to the address of before.
-        own_cents = counted_cents_of(user, str(order)) if user is not None else 0
-        row.counted = min(row.counted, to_euros(own_cents))
+    _count_anew(row, user)
     row.awaits_approval, row.approved_by = bool(reason), ""
     row.save(update_fields=["awaits_approval", "approved_by", "counted"])
     if reason:
         note(order, kind=EventKind.APPROVAL_ASKED, actor=actor, reason=reason)
+
+
+def _count_anew(row: StaffOrder, user: Any) -> None:
+    """Let the next edit count what has counted for others, who gave it to the address of before."""
+    if row.can_be_edited:
+        own_cents = counted_cents_of(user, str(row.order)) if user is not None else 0
+        row.counted = min(row.counted, to_euros(own_cents))
 
 
 def _gives_alone(row: StaffOrder, user: Any) -> bool:

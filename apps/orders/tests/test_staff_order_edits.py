@@ -218,15 +218,21 @@ def test_discount_of_somebody_else_is_not_taken_over_in_steps(carla, way):
     assert (row.awaits_approval, row.actor) == (True, "carla")
 
 
-@pytest.mark.parametrize("given_cents", [150_00, 36_00])
+@pytest.mark.parametrize("given_cents", [150_00, 36_00, 200_00])
 def test_discount_of_somebody_else_is_not_raised_again_at_another_address(carla, given_cents):
-    """After the new address nothing is left of what counted for the owner."""
-    mine, olga = {"items": five_courses(), "cents": 822_00}, owner()
-    order = create_order(wanted(150_00, items=mine["items"]), seen_cents=822_00 - 150_00, user=olga)
-    if given_cents != 150_00:
-        edit(order, olga, given_cents, **mine)
+    """After the new address nothing is left of what counted for the others, nor if it waited."""
+    mine = {"items": five_courses(), "cents": 822_00}
+    is_waiting = given_cents == 200_00
+    giver = member("diego", "Dirección") if is_waiting else owner()
+    first_cents = 100_00 if is_waiting else 150_00
+    order = create_order(
+        wanted(first_cents, items=mine["items"]), seen_cents=822_00 - first_cents, user=giver
+    )
+    if given_cents != first_cents:
+        edit(order, giver, given_cents, **mine)
+    assert fresh(order).by_staff.awaits_approval == is_waiting
     change_address(order.pk, email="amiga@example.com", actor="carla")
-    assert fresh(order).by_staff.awaits_approval == (given_cents == 150_00)
+    assert fresh(order).by_staff.awaits_approval == (given_cents != 36_00)
 
     edit(order, carla, 149_99, **mine)
     assert fresh(order).by_staff.awaits_approval
