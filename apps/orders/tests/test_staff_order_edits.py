@@ -328,6 +328,29 @@ def test_nobody_approves_what_they_have_made_or_edited_themselves(carla):
     assert fresh(other).by_staff.approved_by == "eva"
 
 
+def test_owner_approves_an_own_discount_that_waits_after_a_correction(carla):
+    """A superuser may give all of it alone. The only approver of a small shop has no colleague."""
+    olga = owner()
+    order = make_order(olga, 150_00)
+    change_address(order.pk, email="bruno.bien@example.com", actor="carla")
+    assert fresh(order).by_staff.awaits_approval
+    approve_order(order.pk, user=olga, seen=fresh(order).by_staff.version)
+    assert fresh(order).by_staff.approved_by == "olga"
+
+    asked = make_order(carla, 150_00, subject=make_subject("Otra"))
+    edit(asked, olga, 150_00, phone="+34600111222")
+    assert fresh(asked).by_staff.awaits_approval
+    approve_order(asked.pk, user=olga, seen=fresh(asked).by_staff.version)
+    assert not fresh(asked).by_staff.awaits_approval
+
+
+def test_owner_approves_no_discount_for_themselves(carla):
+    order = make_order(carla, 150_00)
+    olga = User.objects.create_superuser("olga", email=BRUNO["email"].upper())
+    with pytest.raises(OrderRefused, match="otra persona"):
+        approve_order(order.pk, user=olga, seen=fresh(order).by_staff.version)
+
+
 def test_gift_is_not_edited_above_the_limit(carla):
     order = make_order(carla, 30_00)
     store_details(order, GiftDetails("clara@example.com", "Bruno", today()))
