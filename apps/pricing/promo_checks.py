@@ -33,7 +33,8 @@ class CodeAwaitsTransfer(PromoRefused):
     """An order of the buyer that waits for a transfer holds the use."""
 
     message = (
-        "Ya tienes un pedido con este código que espera tu transferencia. Sigue sin el código."
+        "Ya tienes un pedido con este código que espera tu transferencia. Si prefieres "
+        "pagarlo con tarjeta, escríbenos. Si no, sigue sin el código."
     )
 
 

@@ -375,6 +375,8 @@ def test_friend_code_in_the_quote_is_held_by_no_transfer_of_a_stranger(
     status, answer = api.post("process-checkout", asked)
 
     assert (status, answer["code"]) == (409, "promo_refused")
+    assert "Este presupuesto lleva un código de amigo" in answer["error"]
+    assert "Entra antes, o paga con tarjeta" in answer["error"]
     assert not PromoUse.objects.exists()
 
 

@@ -171,7 +171,11 @@ def _refuse_counted_code(checkout: Checkout, offer: Offer, order: Order | None) 
     is_known = checkout.buyer_is_known
     if promo.is_referral_code and not is_known:
         raise PromoRefused(
-            "Un código de amigo no vale con transferencia: paga con tarjeta, o sigue sin él."
+            "Este presupuesto lleva un código de amigo, y con transferencia solo vale si has "
+            "entrado en tu cuenta con este correo. Entra antes, o paga con tarjeta."
+            if offer.quote is not None
+            else "Con transferencia, un código de amigo solo vale si has entrado en tu cuenta con "
+            "este correo. Con tarjeta sí puedes usarlo; si no, entra antes, o quita el código."
         )
     is_taken = promo.max_uses is not None and not (
         is_known and Order.objects.has_customer(checkout.email)

@@ -36,7 +36,8 @@ class FriendCodeAwaitsTransfer(PromoRefused):
 
     message = (
         "Ya tienes un pedido con un código de amigo que espera tu transferencia: el descuento es "
-        "para una sola compra. Sigue sin el código."
+        "para una sola compra. Si prefieres pagarlo con tarjeta, escríbenos. Si no, sigue sin el "
+        "código."
     )
 
 

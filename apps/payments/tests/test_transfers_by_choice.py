@@ -356,6 +356,7 @@ def test_transfer_of_a_stranger_holds_no_friend_code(api, friend_body, friend_co
     """It would be held for days, and nobody with the address could use one."""
     status, answer = api.post("process-checkout", {**friend_body, "by_transfer": True})
     assert (status, answer["code"]) == (409, "promo_refused")
+    assert "Con tarjeta sí puedes usarlo" in answer["error"]
     assert not friend_code.promo_uses.exists()
 
 
@@ -393,6 +394,7 @@ def test_buyer_gets_a_friends_discount_once_beside_a_transfer(
         status, answer = api.post("process-checkout", {**friend_body, "by_transfer": by_transfer})
         assert (status, answer["code"]) == (409, "promo_refused")
         assert "espera tu transferencia" in answer["error"]
+        assert "Si prefieres pagarlo con tarjeta, escríbenos" in answer["error"]
     assert Order.objects.awaiting_transfer().get().pk == waiting["order_id"]
 
     # The order itself goes on, and is paid in any way.
