@@ -101,7 +101,14 @@ def change_address(order_id: int, *, email: str, actor: str) -> str:
         note(order, kind=EventKind.EMAIL_CHANGED, actor=actor, reason=reason)
     if not changed:
         raise Repeated
-    return f"Correo cambiado a {new}. Se avisa a las dos direcciones."
+    told = f"Correo cambiado a {new}. Se avisa a las dos direcciones."
+    by_staff: StaffOrder | None = getattr(order, "by_staff", None)
+    if by_staff is None or not by_staff.awaits_approval or not order.is_open:
+        return told
+    what = "cambio" if by_staff.exchanged_line_id else "descuento"
+    return (
+        f"{told} El pedido espera a que otra persona apruebe el {what}: hasta entonces no se paga."
+    )
 
 
 def retry_access(order_id: int, *, actor: str) -> str:

@@ -21,8 +21,9 @@ from apps.orders.models.statuses import EventKind
 def approve_order(order_id: int, *, user: Any, seen: str) -> str:
     """Approve what an order gives away, and mail its buyer. Returns a Spanish sentence for staff.
 
-    `seen` is the version of the order that the user has read. Nobody with a limit approves what they
-    have made, edited or led to another address, and nobody what they buy. Raises OrderRefused.
+    `seen` is the version of the order that the user has read. Nobody approves what they buy, and
+    who has a limit nothing that they have made, edited or led to another address. Raises
+    OrderRefused.
     """
     order, row = _waiting(order_id, user=user, seen=seen)
     row.awaits_approval, row.approved_by = False, user.get_username()

@@ -68,7 +68,8 @@ def _await_approval_again(order: Order, *, actor: str) -> None:
     elif row.approved_by:
         reason = f"Lo aprobó {row.approved_by} para otro correo: espera aprobación otra vez"
     else:
-        reason = f"El descuento lo dio {row.actor} para otro correo: espera aprobación"
+        what = "El cambio lo hizo" if row.exchanged_line_id else "El descuento lo dio"
+        reason = f"{what} {row.actor} para otro correo: espera aprobación"
     _count_anew(row, user)
     row.awaits_approval, row.approved_by = bool(reason), ""
     row.save(update_fields=["awaits_approval", "approved_by", "counted"])

@@ -332,7 +332,8 @@ def test_owner_approves_an_own_discount_that_waits_after_a_correction(carla):
     """A superuser may give all of it alone. The only approver of a small shop has no colleague."""
     olga = owner()
     order = make_order(olga, 150_00)
-    change_address(order.pk, email="bruno.bien@example.com", actor="carla")
+    told = change_address(order.pk, email="bruno.bien@example.com", actor="carla")
+    assert "El pedido espera a que otra persona apruebe el descuento" in told
     assert fresh(order).by_staff.awaits_approval
     approve_order(order.pk, user=olga, seen=fresh(order).by_staff.version)
     assert fresh(order).by_staff.approved_by == "olga"
