@@ -666,6 +666,9 @@ def refund_beside_an_exchange_that_waits(client, clerk, too_much):
     assert new.by_staff.awaits_approval
     other = order_by_staff(client, "0")
     mark_paid(order_id=other.pk, payment=ConfirmedPayment("pi_2", 182_40), actor="Stripe")
+    page = client.get(reverse("admin:refund_order", args=[other.pk])).text
+    waits = "4,40\xa0€ por devolver (45,60\xa0€ esperan en cambios sin aprobar)."
+    assert waits in page
     wanted = RefundRequest(4_41 if too_much else 4_40, "Cliente")
     request_refund(order_id=other.pk, request=wanted, batch="b", user=clerk, seen_cents=182_40)
     client.force_login(User.objects.create_superuser("olga"))
@@ -1125,6 +1128,8 @@ def test_exchange_of_a_used_course_waits_with_another_address(client, clerk):
     assert not new.by_staff.awaits_approval
     new = lead_elsewhere(client, new, "amiga@example.com", "button")
     assert new.by_staff.awaits_approval
+    asked = new.events.get(kind="approval_asked").reason
+    assert asked == "El cambio lo hizo olga para otro correo: espera aprobación"
 
 
 # The numbers in forms that lower what somebody pays or raise what somebody gets: a way above bounds

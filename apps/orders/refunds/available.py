@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Sum
 
 from apps.core.dates import today
-from apps.core.money import to_cents
+from apps.core.money import format_euros, to_cents
 from apps.core.staff.limits import limits_of
 from apps.orders.ledger.balance import cents_of
 from apps.orders.ledger.lines import order_money
@@ -59,6 +59,12 @@ def left_today_cents(user: Any) -> int:
         .aggregate(sum=Sum(F("amount") + F("forgiven")))["sum"]
     )
     return max(0, limits_of(user).refund_cents - cents_of(given) - waiting_rests_cents(user))
+
+
+def waiting_rests_words(user: Any) -> str:
+    """What this clerk's waiting exchanges leave less for today, for the end of a sentence."""
+    cents = waiting_rests_cents(user)
+    return f" ({format_euros(cents)} esperan en cambios sin aprobar)" if cents else ""
 
 
 def waiting_rests_cents(user: Any) -> int:

@@ -23,6 +23,7 @@ from apps.orders.refunds.available import (
     left_today_cents,
     refundable_cents,
     refundable_payments,
+    waiting_rests_words,
 )
 from apps.orders.refunds.effects import (
     RefundRequest,
@@ -201,8 +202,8 @@ def check_daily_limit(user: Any, cents: int, *, forgiven_cents: int = 0) -> None
             else ""
         )
         raise RefundRefused(
-            f"Pasa de lo que puedes devolver en un día: hoy te quedan {format_euros(left)}."
-            f"{forgiven}"
+            f"Pasa de lo que puedes devolver en un día: hoy te quedan {format_euros(left)}"
+            f"{waiting_rests_words(user)}.{forgiven}"
         )
 
 

@@ -23,7 +23,11 @@ from apps.orders.ledger.lines import OrderMoney, order_money
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Dispute, Order, OrderLine, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
-from apps.orders.refunds.available import left_today_cents, refundable_cents
+from apps.orders.refunds.available import (
+    left_today_cents,
+    refundable_cents,
+    waiting_rests_words,
+)
 from apps.orders.refunds.effects import RefundRequest, lines_kept_open
 from apps.orders.refunds.open_cases import open_cases
 from apps.orders.refunds.preview import preview
@@ -136,6 +140,7 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
         "opts": Order._meta,
         "most": format_euros(most),
         "left_today": format_euros(left_today_cents(request.user)),
+        "waiting": waiting_rests_words(request.user),
         "notices": _notices(order, money),
         "preview": None,
     }
