@@ -1,6 +1,5 @@
 """Invoices in the admin: issued ones, orders that wait, and the records for the tax agency."""
 
-import hashlib
 from typing import Any
 
 from django import forms
@@ -27,6 +26,7 @@ from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.admin_search import search_people
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.core.staff.questions import how_many, question
+from apps.core.web.throttle import pseudonym
 from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
 from apps.invoices.book.book_pages import READ, book_urls
 from apps.invoices.forms import BillingForm
@@ -49,7 +49,7 @@ RECIPIENT_NAME = KT("recipient__name")
 def _once_a_day(invoice: Invoice) -> str:
     """The occasion of a resend: the day, and the address, which may have been wrong before."""
     email = invoice.order.email if invoice.order else ""
-    return f":{timezone.localdate():%Y%m%d}:{hashlib.sha256(email.encode()).hexdigest()[:12]}"
+    return f":{timezone.localdate():%Y%m%d}:{pseudonym(email)}"
 
 
 def search_invoices(rows: QuerySet[Invoice], text: str) -> QuerySet[Invoice]:
@@ -265,7 +265,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
             sent = sum(send_invoice(row, again=_once_a_day(row)) for row in rows)
         self.message_user(request, f"Facturas que se vuelven a enviar: {sent}.", messages.INFO)
         if left := len(rows) - sent:
-            text = f"Sin enviar: {left}. Ya se han vuelto a enviar hoy, o no tienen a quién."
+            text = f"Sin enviar: {left}. Ya se han vuelto a enviar hoy, o no hay a quién enviarlas."
             self.message_user(request, text, messages.WARNING)
         return None
 

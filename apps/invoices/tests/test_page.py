@@ -1,5 +1,6 @@
 """The page and the API by which buyers ask for their invoice, and what staff may do."""
 
+import hashlib
 from datetime import timedelta
 
 import pytest
@@ -228,6 +229,9 @@ def test_staff_issue_an_invoice_and_send_it_again(order, admin_client, work):
     # Once a day to one address.
     said = press(admin_client, changelist, "send_again", invoice).text
     assert "Sin enviar: 1. Ya se han vuelto a enviar hoy" in said
+    # Whoever reads the key of a mail can't find out the address by trying addresses.
+    bare = hashlib.sha256(Order.objects.get().email.encode()).hexdigest()[:12]
+    assert not Mail.objects.filter(key__contains=bare).exists()
     Order.objects.update(email="otra@example.com")
     press(admin_client, changelist, "send_again", invoice)
     assert Mail.objects.filter(template="invoice").count() == 3
