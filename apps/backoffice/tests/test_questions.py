@@ -190,6 +190,9 @@ def test_batch_is_switched_off_after_a_question_and_a_password_and_on_again(clie
     client.post(address, question)
     assert not PromoCode.objects.filter(active=True).exists()
 
+    said = client.post(address, sent, follow=True).text
+    assert "Ya estaban así: no cambia nada." in said
+
     # One gets an owner, another one is switched on and off by itself.
     ana = Student.objects.create(email="ana@example.com")
     PromoCode.objects.filter(pk=codes[2].pk).update(student=ana)
@@ -200,6 +203,30 @@ def test_batch_is_switched_off_after_a_question_and_a_password_and_on_again(clie
     assert set(on) == {codes[1], codes[3]}
     answer = press(client, address, "switch_on", batch)
     assert "No hay códigos que se desactivaran con su tanda" in answer.text
+
+
+def test_questions_about_one_row_are_in_the_singular_and_lead_back_to_their_list(client):
+    make_staff("cesar", group="Contenido", client=client)
+    confirm_password(client)
+    subject = make_subject(lessons=1)
+    _, text = _ask(client, Subject, "expire_lessons", subject)
+    assert "Caduca 1 lección de 1 asignatura: deja de venderse." in text
+    assert "«Actividad»" in text
+    Lesson.objects.update(status="expired")
+    _, text = _ask(client, Subject, "open_lessons", subject)
+    assert "Se abre 1 lección de 1 asignatura: se vende desde ahora." in text
+
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    PromoCode.objects.create(code="FERIA-1", kind="FIJO", value=5, batch=batch)
+    question, text = _ask(client, PromoBatch, "switch_off", batch)
+    assert "Se desactiva 1 código:" in text
+    client.post(admin_url(PromoBatch, "changelist"), question)
+    _, text = _ask(client, PromoBatch, "switch_on", batch)
+    assert "Se vuelve a activar 1 código: se desactivó con su tanda" in text
+
+    filtered = admin_url(PromoBatch, "changelist") + "?q=feria"
+    sent = {"action": "switch_on", "_selected_action": batch.pk}
+    assert f'href="{filtered}">No, volver' in client.post(filtered, sent).text
 
 
 def test_code_of_a_batch_that_lost_its_restriction_is_not_switched_on_again(client):

@@ -285,14 +285,19 @@ def _change_lessons(
         what += f" de {how_many(rows.order_by().count(), 'asignatura', 'asignaturas')}"
     if is_expiry:
         title, button = "¿Caducar estas lecciones?", "Caducarlas"
-        fact = f"{'Caduca' if count == 1 else 'Caducan'} {what}: dejan de venderse."
+        fact = (
+            f"Caduca {what}: deja de venderse."
+            if count == 1
+            else f"Caducan {what}: dejan de venderse."
+        )
     else:
         title, button = "¿Abrir estas lecciones?", "Abrirlas"
         fact = (
-            f"Se {'abre' if count == 1 else 'abren'} {what}: se venden desde ahora, también las "
-            "que caducaron hace tiempo."
+            f"Se abre {what}: se vende desde ahora."
+            if count == 1
+            else f"Se abren {what}: se venden desde ahora, también las que caducaron hace tiempo."
         )
-    facts = (fact, "El registro del personal guarda el número de cada lección que cambia.")
+    facts = (fact, "«Actividad» guarda el número de cada lección que cambia.")
     asked = question(page, request, rows, title=title, facts=facts, button=button)
     if asked is not None:
         return asked

@@ -157,7 +157,7 @@ class LoggedFilter(admin.SimpleListFilter):
     So a colleague takes back what an action has done by mistake.
     """
 
-    title = "registro del personal"
+    title = "«Actividad»"
     parameter_name = "registro"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

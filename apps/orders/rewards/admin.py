@@ -102,6 +102,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
     ) -> TemplateResponse | None:
         owed = list(payable(rewards).select_related("student").order_by("pk"))
         if owed:
+            what = how_many(len(owed), "recompensa", "recompensas")
             total = format_euros(sum(to_cents(reward.amount) for reward in owed))
             asked = question(
                 self,
@@ -109,8 +110,11 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
                 rewards,
                 title="¿Dar por pagadas estas recompensas?",
                 facts=(
-                    f"Se marcan como pagadas {how_many(len(owed), 'recompensa', 'recompensas')}: "
-                    f"{total}. Su alumno lo lee en su cuenta, y no se puede deshacer.",
+                    f"Se marca como pagada {what}: {total}. Su alumno lo lee en su cuenta, "
+                    "y no se puede deshacer."
+                    if len(owed) == 1
+                    else f"Se marcan como pagadas {what}: {total}. Cada alumno lo lee en su "
+                    "cuenta, y no se puede deshacer.",
                 ),
                 names=[_to_whom(reward) for reward in owed],
                 button="Darlas por pagadas",

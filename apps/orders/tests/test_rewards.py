@@ -109,7 +109,7 @@ def test_staff_can_mark_owed_rewards_as_paid_but_not_held_ones(
     ticked = {"action": "mark_as_paid", "_selected_action": [reward.pk, held.pk]}
     asked = admin_client.post(LEDGER, ticked)
     question = asked.text.replace("\xa0", " ")
-    assert "1 recompensa: 25,00 €" in question
+    assert "Se marca como pagada 1 recompensa: 25,00 €" in question
     assert "ana@example.com: 25,00 €" in question
     reward.refresh_from_db()
     assert reward.status == "owed"

@@ -271,8 +271,15 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
         self, request: HttpRequest, batches: QuerySet[PromoBatch]
     ) -> TemplateResponse | None:
         codes = PromoCode.objects.filter(batch__in=batches.order_by().values("pk"), active=True)
-        what = how_many(codes.count(), "código", "códigos")
-        fact = f"Se desactivan {what}: quien tenga uno, también impreso, ya no podrá usarlo."
+        count = codes.count()
+        if not count:
+            self.message_user(request, "Ya estaban así: no cambia nada.", messages.WARNING)
+            return None
+        what = how_many(count, "código", "códigos")
+        fact = (
+            f"Se {'desactiva' if count == 1 else 'desactivan'} {what}: quien tenga uno, también "
+            "impreso, ya no podrá usarlo."
+        )
         if asked := self._ask(request, batches, "¿Desactivar sus códigos?", fact, "Desactivarlos"):
             return asked
         count = codes.update(active=False, off_with_batch=True)
@@ -301,9 +308,12 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
             self.message_user(request, text, messages.WARNING)
             return None
         fact = (
-            f"Se vuelven a activar {how_many(count, 'código', 'códigos')}: los que se desactivaron "
-            "con su tanda y no han cambiado después. Los que se desactivaron uno a uno siguen así."
+            "Se vuelve a activar 1 código: se desactivó con su tanda y no ha cambiado después."
+            if count == 1
+            else f"Se vuelven a activar {how_many(count, 'código', 'códigos')}: los que se "
+            "desactivaron con su tanda y no han cambiado después."
         )
+        fact += " Los que se desactivaron uno a uno siguen así."
         if asked := self._ask(
             request, batches, "¿Volver a activar sus códigos?", fact, "Activarlos"
         ):
