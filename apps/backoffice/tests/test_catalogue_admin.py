@@ -88,6 +88,30 @@ def test_vat_asks_for_its_permission_and_for_the_password_and_is_logged(client, 
     assert subject.vat == "exempt"
 
 
+def test_new_subject_has_the_vat_of_its_degree_without_the_permission(client, carla):
+    """An academy whose teaching is exempt owed 21/121 of each new subject of "Contenido"."""
+    subject = make_subject()
+    make_staff("cesar", group="Contenido", client=client)
+    none = {"lessons-TOTAL_FORMS": 0, "lessons-INITIAL_FORMS": 0}
+
+    def add(name):
+        form = subject_form(subject) | none | {"name": name, "vat": "reduced"}
+        shown = client.post(admin_url(Subject, "add"), form, follow=True)
+        return Subject.objects.get(name=name).vat, shown.text
+
+    vat, page = add("Una")
+    assert vat == "general"
+    assert "IVA: 21 %, como las demás de su grado." in page
+    Subject.objects.update(vat="exempt")
+    vat, page = add("Otra")
+    assert vat == "exempt"
+    assert "IVA: Exenta (enseñanza), como las demás de su grado." in page
+    Subject.objects.filter(name="Una").update(vat="reduced")
+    vat, page = add("Una más")
+    assert vat == "general"
+    assert "IVA: 21 %. Si debe ser otro, pide que lo cambie alguien que pueda." in page
+
+
 def test_lesson_is_not_moved_to_another_vat_without_the_permission(client, carla):
     lesson = make_subject(lessons=1).lessons.get()
     other = make_subject("Cálculo", lessons=0, vat="exempt")

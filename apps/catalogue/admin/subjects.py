@@ -127,6 +127,19 @@ class SubjectAdmin(AsksPasswordForFields, BulkPriceActions, CatalogueAdmin):
         fields = super().get_readonly_fields(request, obj)
         return fields if may_change_vat(request.user) else (*fields, "vat")
 
+    def save_model(self, request: HttpRequest, obj: Subject, form: Any, change: bool) -> None:
+        """Give a new subject the VAT of its degree if who adds it may not choose it."""
+        if not change and not may_change_vat(request.user):
+            of_degree = Subject.objects.filter(degree=obj.degree_id).vat_by_degree()
+            obj.vat = of_degree.get(obj.degree_id, obj.vat)
+            why = (
+                ", como las demás de su grado."
+                if of_degree
+                else ". Si debe ser otro, pide que lo cambie alguien que pueda."
+            )
+            self.message_user(request, f"IVA: {obj.get_vat_display()}{why}")
+        super().save_model(request, obj, form, change)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Subject]:
         return with_sale_problem(super().get_queryset(request))
 

@@ -32,8 +32,8 @@ from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, to_cents
 
 VAT_NOT_ALLOWED = (
-    "Cambia el IVA de {}{}, y tu cuenta no puede cambiarlo. Quita la columna, o pide que lo "
-    "importe alguien que pueda."
+    "Cambia el IVA de {}{}, y tu cuenta no puede cambiarlo. Deja en la columna el que tienen, y en "
+    "una asignatura nueva el de las demás de su grado, o pide que lo importe alguien que pueda."
 )
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
@@ -207,11 +207,15 @@ class CatalogueDiff:
 
     def vat_changes(self) -> list[str]:
         """Return a line for each subject whose VAT changes, or that begins with an unusual one."""
+        return self._vat_changes(of_degrees={})
+
+    def _vat_changes(self, of_degrees: dict[int, str]) -> list[str]:
+        """The lines of `vat_changes`, without new subjects that have the VAT of their degree."""
         usual = VAT.field.get_default()
         return [
             f"{entry}: {VAT.show(usual)} → {VAT.show(entry.values[VAT])} (nueva)"
             for entry in self.new(Subject)
-            if entry.values.get(VAT, usual) != usual
+            if entry.values.get(VAT, usual) not in (usual, _of_degree(entry, of_degrees))
         ] + [
             f"{entry}: {VAT.show(change.before)} → {VAT.show(change.after)}"
             for entry in self.changed(Subject)
@@ -220,15 +224,25 @@ class CatalogueDiff:
         ]
 
     def check_may_change_vat(self, user: Any) -> None:
-        """Raise BadFile if the VAT of a subject changes, and `user` may not change it."""
-        changes = self.vat_changes()
-        if changes and not may_change_vat(user):
+        """Raise BadFile if the VAT of a subject changes, and `user` may not change it.
+
+        Anybody may give a new subject the VAT that all others of its degree have.
+        """
+        if may_change_vat(user) or not self.vat_changes():
+            return
+        changes = self._vat_changes(Subject.objects.all().vat_by_degree())
+        if changes:
             more = f", y de {len(changes) - 1} más" if len(changes) > 1 else ""
             raise BadFile(FileError(VAT_NOT_ALLOWED.format(changes[0], more), column=VAT.name))
 
     def fingerprint(self) -> str:
         """Return a hash that is equal for equal differences."""
         return sha256("\n".join(self.details()).encode()).hexdigest()
+
+
+def _of_degree(subject: Entry, of_degrees: dict[int, str]) -> str | None:
+    degree = subject.parent
+    return None if degree is None or degree.pk is None else of_degrees.get(degree.pk)
 
 
 def _counted(count: int, waiting: str, done: str, model: type[Recorded], is_done: bool) -> str:

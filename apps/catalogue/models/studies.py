@@ -8,7 +8,7 @@ from typing import Any, Self
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Max, Min, Q
 from django.db.models.functions import Greatest
 
 from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includes)
@@ -159,6 +159,11 @@ class SubjectQuerySet(RecordedQuerySet["Subject"]):
     def findable(self) -> Self:
         """Active subjects with an active lesson: the rows of the partial indexes."""
         return self.filter(active=True, active_lessons_count__gt=0)
+
+    def vat_by_degree(self) -> dict[int, str]:
+        """The VAT that all these subjects of a degree have, by its id. None of a mixed degree."""
+        rows = self.order_by().values_list("degree").annotate(least=Min("vat"), most=Max("vat"))
+        return {degree: least for degree, least, most in rows if least == most}
 
     def name_contains(self, search: str) -> Self:
         """Subjects whose name contains the text, ignoring accents and capitals."""

@@ -143,6 +143,24 @@ def test_import_that_changes_vat_is_refused_without_its_permission(client, carla
     assert set(Subject.objects.values_list("vat", flat=True)) == {"general"}
 
 
+def test_import_adds_a_subject_with_the_vat_of_its_degree_without_the_permission(client, carla):
+    make_subject(lessons=1)
+    Subject.objects.update(vat="exempt")
+    stored = write_catalogue("c.csv").decode()
+    new = stored.replace("Microeconomía", "Nueva")
+    shown = client.post(IMPORT, file(new), follow=True)
+    assert "1 por añadir" in shown.text
+    confirm_password(client)
+    client.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)})
+    run_worker()
+    assert Subject.objects.get(name="Nueva").vat == "exempt"
+
+    other = stored.replace("Microeconomía", "Otra").replace("Exenta (enseñanza)", "4 %")
+    refused = client.post(IMPORT, file(other), follow=True).text
+    assert "tu cuenta no puede cambiarlo" in refused
+    assert "Quita la columna" not in refused
+
+
 @pytest.mark.parametrize("price", ["0,00", "95,99", "288,01"])
 def test_import_of_a_surprising_price_asks_for_a_confirmation(client, carla, price):
     get_user_model().objects.filter(pk=carla.pk).update(is_superuser=True)
