@@ -132,7 +132,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
         if left:
             text = (
                 f"Sin cambios: {left}. Solo se pagan las que están por pagar y cuyo pedido no está "
-                "en disputa."
+                "en disputa o a medio pagar."
             )
             self.message_user(request, text, messages.WARNING)
         return None

@@ -28,6 +28,8 @@ from apps.students.models import Student
 
 HOLD = timedelta(days=30)
 CODE_LENGTH = 8
+# No instalment is to come. A partial refund that leaves no complete subject cancels the reward.
+SETTLED = (Order.Status.PAID, Order.Status.PARTIALLY_REFUNDED)
 
 
 def give_code(student: Student) -> PromoCode:
@@ -163,11 +165,7 @@ def release_due_rewards() -> int:
     parallel.
     """
     now = timezone.now()
-    in_order = Order.objects.filter(
-        # A partial refund that leaves no complete subject has canceled the reward already.
-        status__in=(Order.Status.PAID, Order.Status.PARTIALLY_REFUNDED),
-        disputed_at=None,
-    )
+    in_order = Order.objects.filter(status__in=SETTLED, disputed_at=None)
     return ReferralReward.objects.filter(
         status=ReferralReward.Status.HELD, held_until__lte=now, order__in=in_order
     ).update(status=ReferralReward.Status.OWED, owed_at=now)
@@ -224,8 +222,13 @@ def move_reward(order: Order, *, to: Order, actor: str) -> None:
 
 
 def payable(rewards: QuerySet[ReferralReward]) -> QuerySet[ReferralReward]:
-    """Those of the rewards that are owed and whose order is not disputed."""
-    return rewards.filter(status=ReferralReward.Status.OWED, order__disputed_at=None)
+    """Those of the rewards that are owed and whose order is wholly paid and not disputed.
+
+    Some are owed since a version that did not wait for the last instalment.
+    """
+    return rewards.filter(
+        status=ReferralReward.Status.OWED, order__status__in=SETTLED, order__disputed_at=None
+    )
 
 
 @transaction.atomic
@@ -233,7 +236,7 @@ def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
     """Mark owed rewards as paid by the clerk `by`. Returns the rewards that changed.
 
     Row locks make sure that two clerks who press at once mark each reward once. A reward is not
-    paid while its order is disputed.
+    paid while its order is disputed, or instalments are to come.
     """
     rewards = list(
         payable(ReferralReward.objects.filter(pk__in=list(reward_ids)))

@@ -117,7 +117,7 @@ def test_staff_can_mark_owed_rewards_as_paid_but_not_held_ones(
 
     assert "Recompensas pagadas: 1, 25,00 €." in said
     assert "Sin cambios: 1. Solo se pagan las que están por pagar y cuyo pedido no" in said
-    assert "está en disputa." in said
+    assert "está en disputa o a medio pagar." in said
     reward.refresh_from_db()
     held.refresh_from_db()
     assert (reward.status, reward.paid_by, held.status) == ("paid", admin_user.username, "held")
@@ -133,6 +133,16 @@ def test_owed_reward_is_not_paid_while_the_order_is_disputed(subject, code):
 
     assert pay_out([reward.pk], by="carla") == []
     Order.objects.update(disputed_at=None)
+    assert pay_out([reward.pk], by="carla") == [reward]
+
+
+@pytest.mark.parametrize("status", ["paying", "overdue"])
+def test_reward_that_was_owed_before_waits_for_the_last_instalment(subject, code, status):
+    reward = earn_reward(subject, code)
+    ReferralReward.objects.update(status="owed", owed_at=timezone.now())
+    Order.objects.filter(pk=reward.order_id).update(status=status)
+    assert pay_out([reward.pk], by="carla") == []
+    Order.objects.filter(pk=reward.order_id).update(status="paid")
     assert pay_out([reward.pk], by="carla") == [reward]
 
 
