@@ -1,15 +1,20 @@
 """Making many promo codes at once (docs/rules.md, "Promo codes")."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Count, Q, QuerySet
 
 from apps.catalogue.models import Degree, Subject, University
+from apps.core.money import to_cents
 from apps.core.random_codes import random_code
 from apps.pricing.models import PromoBatch, PromoCode
+from apps.pricing.reads import cents_of_use, percent_of_use
 
 RANDOM = "#"
 # 31^6 codes: guessing one of some thousand takes about a hundred thousand tries.
@@ -87,3 +92,27 @@ def make_batch(
             batch_size=ROWS_AT_ONCE,
         )
     return codes
+
+
+def offered_again(codes: QuerySet[PromoCode]) -> tuple[Decimal, int | None]:
+    """The largest percentage of these codes, and what the uses that they have left take off.
+
+    None if a code has no number of uses, or takes a percentage off without a maximum.
+    """
+    paid = Count("promo_uses", filter=Q(promo_uses__status="used"))
+    left: Counter[tuple[str, Decimal, Decimal, Decimal | None]] = Counter()
+    is_bounded = True
+    for code in codes.annotate(paid=paid):
+        has_most = code.kind == PromoCode.Kind.FIXED or code.maximum_discount is not None
+        is_bounded &= has_most and code.max_uses is not None
+        terms = (code.kind, code.value, code.minimum_cart, code.maximum_discount)
+        left[terms] += max(0, (code.max_uses or 0) - code.paid)
+    percent = max(
+        (percent_of_use(kind, value, minimum_cart=least) for kind, value, least, _ in left),
+        default=Decimal(0),
+    )
+    cents = sum(
+        uses * max(cents_of_use(kind, value, minimum_cart=least), to_cents(most or Decimal(0)))
+        for (kind, value, least, most), uses in left.items()
+    )
+    return percent, cents if is_bounded else None

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from apps.catalogue.models import Lesson, Subject
-from apps.core.models import Mail, StaffAction
+from apps.core.models import Mail, StaffAction, StaffDiscount
 from apps.core.staff import admin_log
 from apps.leads.models import Lead
 from apps.orders.models import Payment
@@ -172,13 +172,55 @@ def test_subjects_are_taken_off_sale_after_a_question_and_the_log_names_which_we
     assert StaffAction.objects.filter(text=f"Retiradas: {on.pk}").exists()
 
 
+# What a use of a code takes off: 5 € of 100 €, once.
+SMALL = {"kind": "FIJO", "value": 5, "minimum_cart": 100, "max_uses": 1}
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"value": 50},
+        {"max_uses": None},
+        {"max_uses": 100_000},
+        {"kind": "PORCENTAJE", "value": 5},
+    ],
+    ids=["percent", "uses without an end", "over the day", "percentage without a maximum"],
+)
+def test_batch_is_not_switched_on_again_above_the_limit_of_staff(client, terms):
+    """One that the owner switched off, because it leaked, was offered again by anybody."""
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    code = PromoCode.objects.create(
+        code="FERIA-1", batch=batch, active=False, off_with_batch=True, **(SMALL | terms)
+    )
+    address = admin_url(PromoBatch, "changelist")
+    make_staff("cesar", group="Contenido", client=client)
+    answer = press(client, address, "switch_on", batch)
+    code.refresh_from_db()
+    assert not code.active
+    assert "Pasa de tu límite" in answer.text
+
+    make_staff("carla", client=client, is_superuser=True)
+    press(client, address, "switch_on", batch)
+    code.refresh_from_db()
+    assert code.active
+
+
+def test_batch_that_is_switched_on_again_counts_on_the_day(client):
+    make_staff("cesar", group="Contenido", client=client)
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    for n in range(3):
+        PromoCode.objects.create(
+            code=f"FERIA-{n}", batch=batch, active=False, off_with_batch=True, **SMALL
+        )
+    press(client, admin_url(PromoBatch, "changelist"), "switch_on", batch)
+    assert PromoCode.objects.filter(active=True).count() == 3
+    assert StaffDiscount.objects.get().amount == 15
+
+
 def test_batch_is_switched_off_after_a_question_and_a_password_and_on_again(client):
     make_staff("cesar", group="Contenido", client=client)
     batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
-    codes = [
-        PromoCode.objects.create(code=f"FERIA-{n}", kind="FIJO", value=5, batch=batch)
-        for n in range(4)
-    ]
+    codes = [PromoCode.objects.create(code=f"FERIA-{n}", batch=batch, **SMALL) for n in range(4)]
     PromoCode.objects.filter(pk=codes[0].pk).update(active=False)
     address = admin_url(PromoBatch, "changelist")
     forget_password(client)
@@ -234,7 +276,7 @@ def test_code_of_a_batch_that_lost_its_restriction_is_not_switched_on_again(clie
     confirm_password(client)
     subject = make_subject(lessons=0)
     batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
-    code = PromoCode.objects.create(code="FERIA-1", kind="FIJO", value=5, batch=batch)
+    code = PromoCode.objects.create(code="FERIA-1", batch=batch, **SMALL)
     code.subjects.add(subject)
     press(client, admin_url(PromoBatch, "changelist"), "switch_off", batch)
     subject.delete()

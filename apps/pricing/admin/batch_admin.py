@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminSplitDateTime, AutocompleteSelectMultiple
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -25,6 +26,7 @@ from apps.core.input_fields import EurosField, RowsField
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, links, list_link, moment, money
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import AsksPasswordToChange, fresh_password_required
+from apps.core.staff.limits import OverLimit, give_offer, limits_of, lock_giver
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.core.staff.questions import how_many, question
 from apps.core.staff.spreadsheets import as_csv, csv_answer
@@ -40,10 +42,15 @@ from apps.pricing.code_batches import (
     check_pattern,
     check_restrictions,
     make_batch,
+    offered_again,
 )
 from apps.pricing.models import PromoBatch, PromoCode
 from apps.pricing.reads import most_of_use
 
+WITHOUT_END = (
+    "Pasa de tu límite: alguno de sus códigos no tiene un número de usos, o un descuento máximo. "
+    "Los tiene que activar alguien sin ese límite."
+)
 # The fields of the form that all codes of a batch share.
 TERMS = (
     "kind", "value", "valid_from", "valid_until", "max_uses", "max_uses_per_student",
@@ -293,8 +300,8 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
     ) -> TemplateResponse | None:
         """Switch on what was switched off with its batch, and has no owner.
 
-        It offers nothing new. A code that was switched off by itself, or changed since, is switched
-        on by its own form, within the limits of whoever saves it.
+        It counts towards the limit of who presses, as switching on one code does. A code that was
+        switched off by itself, or changed since, is switched on by its own form.
         """
         codes = PromoCode.objects.filter(
             batch__in=batches.order_by().values("pk"),
@@ -318,7 +325,20 @@ class PromoBatchAdmin(AsksPasswordToChange, OffersWithinLimits, AcademyModelAdmi
             request, batches, "¿Volver a activar sus códigos?", fact, "Activarlos"
         ):
             return asked
-        count = codes.update(active=True, off_with_batch=False)
+        names = ", ".join(batch.name for batch in batches)
+        try:
+            with transaction.atomic():
+                # Later presses wait, and then find codes that are on.
+                lock_giver(request.user)
+                percent, cents = offered_again(codes)
+                if cents is None and limits_of(request.user).discount_cents is not None:
+                    raise OverLimit(WITHOUT_END)
+                what = f"{PromoBatch._meta.verbose_name} {names}"
+                give_offer(request.user, percent, cents=cents, what=what)
+                count = codes.update(active=True, off_with_batch=False)
+        except OverLimit as refusal:
+            self.message_user(request, refusal.message, messages.ERROR)
+            return None
         self.message_user(request, f"Códigos activados: {count}.")
         return None
 
