@@ -19,6 +19,7 @@ import apps
 from apps.classroom.models import AccessChange, Provisioning
 from apps.core.jobs import all_jobs
 from apps.core.models import PROCESSES, Heartbeat, Mail, ScheduledJob
+from apps.orders.models import Order
 from apps.payments.events.handlers import HANDLERS
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.events import UNREADABLE
@@ -109,6 +110,8 @@ def test_every_job_succeeds_in_the_clock(sandbox):
             name=name, defaults={"seen_at": now - timedelta(hours=1)}
         )
     Mail.objects.update(due_at=now - timedelta(hours=1))
+    # A reward waits for the last instalment of its order.
+    Order.objects.filter(referral_reward__isnull=False).update(status="paid")
     AccessChange.objects.update(due_at=now - timedelta(hours=1))
     registered_tasks()["apps.core.mail.outbox.deliver_mail"].enqueue(mail_id=0)
     DBTaskResult.objects.update(status="RUNNING", started_at=now - timedelta(hours=1))

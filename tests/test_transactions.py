@@ -64,15 +64,10 @@ class TransactionOfATestCase(TestCase):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_flush_after_a_test_with_transactions_keeps_permissions_and_asks_for_none(
-    django_assert_max_num_queries,
-):
+def test_flush_after_a_test_with_transactions_keeps_permissions():
     before = set(Permission.objects.values_list("content_type__model", "codename"))
 
-    with django_assert_max_num_queries(60) as asked:
-        call_command("flush", interactive=False, verbosity=0)
+    call_command("flush", interactive=False, verbosity=0)
 
+    assert before
     assert set(Permission.objects.values_list("content_type__model", "codename")) == before
-    assert not [
-        query["sql"] for query in asked if "SELECT" in query["sql"] and "auth_perm" in query["sql"]
-    ]
