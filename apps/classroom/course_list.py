@@ -69,7 +69,7 @@ def _rows() -> Iterator[list[Any]]:
 
 
 def preview_course_list(data: bytes, name: str) -> list[CourseChange]:
-    """What a list changes: each line's subject or lesson gets the course with its short name.
+    """The changes of a list: each line's subject or lesson gets the course with its short name.
 
     Lines without a short name change nothing. Raises BadFile with every error, and MoodleError if
     Moodle does not answer.
@@ -149,7 +149,7 @@ def _as_changes(changed: Wanted, stored: Mapping[Item, MoodleCourse]) -> list[Co
 
 
 def _read(data: bytes, name: str) -> Wanted:
-    """What the lines of a file want. Raises BadFile."""
+    """The course that each line of a file asks for. Raises BadFile."""
     rows, unit = read_table(data, name, Reading(BOUNDS))
     numbered = iter(rows)
     titles = [title.strip().lower() for title in next(numbered, (0, []))[1]]

@@ -172,7 +172,7 @@ def test_subjects_are_taken_off_sale_after_a_question_and_the_log_names_which_we
     assert StaffAction.objects.filter(text=f"Retiradas: {on.pk}").exists()
 
 
-# What a use of a code takes off: 5 € of 100 €, once.
+# The discount of one use of a code: 5 € of 100 €, once.
 SMALL = {"kind": "FIJO", "value": 5, "minimum_cart": 100, "max_uses": 1}
 
 
@@ -187,7 +187,7 @@ SMALL = {"kind": "FIJO", "value": 5, "minimum_cart": 100, "max_uses": 1}
     ids=["percent", "uses without an end", "over the day", "percentage without a maximum"],
 )
 def test_batch_is_not_switched_on_again_above_the_limit_of_staff(client, terms):
-    """One that the owner switched off, because it leaked, was offered again by anybody."""
+    """A batch that the owner switched off, because it leaked, was offered again by anybody."""
     batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
     code = PromoCode.objects.create(
         code="FERIA-1", batch=batch, active=False, off_with_batch=True, **(SMALL | terms)

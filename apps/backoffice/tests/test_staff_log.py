@@ -272,7 +272,7 @@ def test_previews_that_tell_about_somebody_log_their_reading(client):
         assert list(read.values_list("about", "object_id", "text")) == expected, page
         StaffAction.objects.all().delete()
 
-    # Who has bought nothing of it is not read.
+    # A student who has bought nothing of it is not read.
     client.post(reverse("admin:orders_order_nuevo"), {**order, "subjects": [make_subject("B").pk]})
     assert not StaffAction.objects.exists()
 

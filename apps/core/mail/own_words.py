@@ -52,7 +52,7 @@ LABELS = {
 ONE_LINE = ("subject", "heading", "greeting")
 LONGEST_LINE = 120
 LONGEST_PARAGRAPH = 1000
-# What a number may be in a mail, and what any other text may be. `_refusal` tries both.
+# A short value for a number in a mail, and one for other texts. `_refusal` tries both.
 _NUMBERS = frozenset({"total", "precio", "descuento"})
 _SHORT_NUMBER, _SHORT_WORD = "11", "xx"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

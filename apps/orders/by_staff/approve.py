@@ -56,7 +56,7 @@ def refuse_order(order_id: int, *, user: Any, seen: str, reason: str) -> str:
     return f"{told}. {row.actor} lo ve en Hoy y en el pedido."
 
 
-# Who has done one of these, and has a limit, approves nothing of the order.
+# Staff with a limit who have done one of these approve nothing of the order.
 OWN_ACTS = (
     EventKind.MADE_BY_STAFF,
     EventKind.EDITED,

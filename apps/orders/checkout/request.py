@@ -60,7 +60,7 @@ class Checkout:
 
     @property
     def origin_of_mails(self) -> Origin:
-        """Who causes the mails that the buyer waits for."""
+        """The origin of the mails that the buyer waits for."""
         return Origin.OWNER_FORM if self.buyer_is_known else Origin.FORM
 
 

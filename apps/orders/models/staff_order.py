@@ -169,7 +169,7 @@ class StaffOrder(models.Model):
 
     @property
     def given_cents(self) -> int:
-        """What staff give away with the order, in cents: their discount, or that of an exchange.
+        """The cents that staff give away with the order: their discount, or that of an exchange.
 
         An exchange is not edited, so that what it has counted is what it gives. The price of a
         renewal is nobody's discount.

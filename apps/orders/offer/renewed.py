@@ -1,4 +1,4 @@
-"""What a renewal renews: the purchases without which it would have had no price of its own.
+"""The purchases that a renewal renews, without which it would have had no price of its own.
 
 The rules are in docs/rules.md, "Renewals".
 """
