@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from apps.orders.models import Order
-from apps.orders.serializers import CheckoutInput
+from apps.orders.serializers import MOST_LINES, CheckoutInput
 from tests.helpers.factories import (
     checkout_body,
     make_subject,
+    single,
     whole,
 )
 
@@ -128,6 +129,23 @@ def test_boxes_accepted_earlier_are_not_reported_for_a_known_order(api):
     _, answer = api.post("process-checkout", body)
 
     assert set(answer["fields"]) == {"phone", "items", "adultConfirmed"}
+
+
+def test_cart_has_as_many_lines_as_a_recovery_link_can_price(api, sandbox):
+    subject = make_subject(lessons=MOST_LINES + 1, lesson_price="1.00")
+    lessons = list(subject.lessons.order_by("pk"))
+
+    def send(*items):
+        body = checkout_body(*items, total="95.00", save_for_later=True)
+        promo = {"code": "NADA", "cart_items": items}
+        return api.post("process-checkout", body), api.post("validate-promo-code", promo)[0]
+
+    (status, answer), promo_status = send(single(*lessons[:MOST_LINES]), single(lessons[-1]))
+
+    assert (status, promo_status, Order.objects.count()) == (400, 400, 0)
+    assert "como mucho 100 asignaturas y lecciones" in answer["error"]
+    (status, answer), promo_status = send(single(*lessons[:MOST_LINES]))
+    assert (status, promo_status, Order.objects.get().lines.count()) == (200, 200, MOST_LINES)
 
 
 @pytest.mark.parametrize(
