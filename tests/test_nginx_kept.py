@@ -328,10 +328,7 @@ def with_few_requests(folder: Path, port: int, zone: str) -> Iterator[Callable[[
 
 
 def test_visitor_who_asks_without_end_is_told_to_wait_and_others_are_not(tmp_path, port):
-    """Files and events are not counted: a page needs many, and Stripe sends its own.
-
-    Probes are counted apart.
-    """
+    """Events are not counted: Stripe sends its own. Files and probes are counted apart."""
     with running_shop(port), with_few_requests(tmp_path, port, "academia_asking") as status:
         pages = [status(path, "192.0.2.1") for path in ("/precios", "/api/catalogue") * 4]
         uncounted = ("/static/site.css", "/healthz", "/api/stripe/webhook")
@@ -354,6 +351,23 @@ def test_stranger_who_asks_for_probes_without_end_is_told_to_wait(tmp_path, port
         another = status("/readyz", "198.51.100.1")
 
     assert (probes, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
+
+
+@pytest.mark.parametrize(
+    ("address", "zone"),
+    [
+        ("192.0.2.1", "academia_fetching"),
+        ("2001:db8:0:{n:02x}::1", "academia_fetching_48"),
+    ],
+)
+def test_visitor_who_asks_for_files_without_end_is_told_to_wait(tmp_path, port, address, zone):
+    """The shop looks for a file that does not exist each time."""
+    with running_shop(port), with_few_requests(tmp_path, port, zone) as status:
+        files = [status(f"/static/a{n}.css", address.format(n=n)) for n in range(8)]
+        others = {status("/precios", address.format(n=0)) for _ in range(3)}
+        another = status("/imagenes/logo.webp", "198.51.100.1")
+
+    assert (files, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ from apps.pricing.reads import (
 )
 from apps.pricing.rules import campaign_for
 
+# Where files are. What is not there is no page.
+FILES = ("/static/", "/imagenes/")
+
 
 def calculator_props() -> dict[str, Any]:
     """The props of the calculator island, on the home page and on /precios."""
@@ -157,7 +160,12 @@ def legal(request: HttpRequest, kinds: tuple[LegalText.Kind, ...]) -> HttpRespon
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Redirect an old path, or answer 404: below /api/ as JSON, elsewhere as a page."""
+    """Redirect an old path, or answer 404: below /api/ as JSON, elsewhere as a page.
+
+    A file that does not exist has no page: anybody can ask for thousands a minute.
+    """
+    if request.path.startswith(FILES):
+        return HttpResponse("No existe.", status=404, content_type="text/plain; charset=utf-8")
     if request.path.startswith("/api/"):
         return JsonResponse(
             {

@@ -199,6 +199,14 @@ def test_old_paths_redirect_as_configured(client):
     assert client.get("/tarifas/2020").status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/static/no.css", "/imagenes/no.png", "/imagenes/..%2fno"])
+def test_file_that_does_not_exist_costs_no_page(client, django_assert_num_queries, path):
+    with django_assert_num_queries(0):
+        answer = client.get(path)
+
+    assert (answer.status_code, answer.content) == (404, b"No existe.")
+
+
 def test_redirect_never_hides_an_existing_page(client):
     Redirect.objects.create(old_path="/precios", target="/compra")
     assert client.get("/precios").status_code == 200
