@@ -104,6 +104,8 @@ class _PowersAdmin(AsksPasswordToChange, GuardsChanges, AcademyModelAdmin):
 
 # The facts of an account that the others who may invite were mailed, or would be mailed now.
 _TOLD = frozenset({"username", "first_name", "last_name", "email", "groups"})
+# Whom histories name as their author, beside staff.
+NOBODY_OF_STAFF = frozenset({"stripe", "comprador", "alumno", "sistema"})
 _TOLD_POWERS = frozenset({"user_permissions", "is_superuser"})
 
 
@@ -117,6 +119,8 @@ class AccountForm(_UserChangeForm):
         name = str(self.cleaned_data["username"])
         if name != self.instance.username and not name.isascii():
             raise forms.ValidationError("Usa letras sin acentos, números y los signos @ . + - _")
+        if name.lower() in NOBODY_OF_STAFF:
+            raise forms.ValidationError("Ese nombre lo usan los historiales para otra cosa.")
         if User.objects.filter(username__iexact=name).exclude(pk=self.instance.pk).exists():
             raise forms.ValidationError("Ya hay una cuenta con ese usuario.")
         return name

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from django.contrib.auth.models import User
 
-from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.core.models import Mail
 from apps.core.staff.admin_conflicts import SEEN
 from apps.pages.models import Faq
@@ -68,6 +68,16 @@ def test_row_of_a_lesson_that_was_changed_meanwhile_is_refused(client):
     assert "cambiado entretanto a «Caducada»" in page
     lesson.refresh_from_db()
     assert lesson.status == "expired"
+
+
+def test_row_of_a_degree_that_was_changed_meanwhile_is_refused(client):
+    degree = make_subject("Álgebra").degree
+    url = admin_url(University, "change", degree.university_id)
+    form = shown_form(client, url)
+    del form["logo"]
+    Degree.objects.filter(pk=degree.pk).update(name="Grado en Álgebra")
+
+    assert "cambiado entretanto a «Grado en Álgebra»" in client.post(url, form).text
 
 
 def test_same_change_by_two_people_and_a_form_without_changes_are_no_conflict(client):

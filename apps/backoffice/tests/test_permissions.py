@@ -23,6 +23,7 @@ from apps.core.models import Mail, StaffAction
 from apps.core.staff.admin_lookups import allowed_lookups
 from apps.core.staff.fresh_password import PasswordConfirmation
 from apps.leads.models import Lead
+from apps.payments.models import ProviderEvent
 from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.admin_addresses import asked_directly, first_rows, model_of, patterns, url_of
@@ -401,9 +402,12 @@ def test_reading_a_mail_is_logged_once_with_its_frame(rows):
     assert (action.kind, action.about, action.object_id) == ("read", "core.mail", str(mail.pk))
 
 
-@pytest.mark.parametrize("model", [Student, Lead])
-def test_opening_personal_data_is_logged(rows, model):
-    client, user = sign_in("Atención")
+@pytest.mark.parametrize(
+    ("group", "model"),
+    [("Atención", Student), ("Atención", Lead), ("Dirección", ProviderEvent)],
+)
+def test_opening_personal_data_is_logged(rows, group, model):
+    client, user = sign_in(group)
     row = rows[model]
     for _ in range(2):
         assert client.get(admin_url(model, "change", row.pk)).status_code == 200

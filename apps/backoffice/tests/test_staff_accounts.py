@@ -286,6 +286,12 @@ def test_link_for_a_password_is_mailed_from_the_list_within_the_powers_of_the_se
     assert [mail.to for mail in Mail.objects.all()] == ["bruno@example.com"]
 
 
+def test_account_is_not_called_as_histories_call_somebody_else(client, eva):
+    bruno = User.objects.create_user("bruno", is_staff=True)
+    refused = send(client, bruno, username="Stripe")
+    assert "Ese nombre lo usan los historiales" in refused.text
+
+
 def test_two_accounts_never_differ_by_capitals_alone(client, eva):
     """The limits of sign-ins and the known devices take both names for one."""
     bruno = User.objects.create_user("bruno", is_staff=True)

@@ -5,10 +5,11 @@ from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
 from apps.catalogue.admin.price_forms import DegreeForm
 from apps.catalogue.models import Degree, University
 from apps.core.staff.admin_base import NOTHING, RowsInline, list_link
+from apps.core.staff.admin_conflicts import GuardsRows
 from apps.core.staff.picture_input import picture_column
 
 
-class DegreeRows(RowsInline):
+class DegreeRows(GuardsRows, RowsInline):
     model = Degree
     fields = ("name", "acronym", "number_of_courses", "students_offset", "subjects_count")
     readonly_fields = ("subjects_count",)
