@@ -7,6 +7,7 @@ which stands above this one, says which ones (docs/map.md, "What runs without be
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from apps.core.staff.limits import OverLimit, limits_of
@@ -45,8 +46,12 @@ class OwnCampaign:
 # The campaigns that this member of staff has saved in the last 30 days and that count now or later.
 OwnCampaigns = Callable[[Any], Sequence[OwnCampaign]]
 
+# The least price in euros with which a subject makes no cart cheaper.
+LeastPrice = Callable[[], Decimal]
+
 _place_offers: list[PlaceOffers] = []
 _own_campaigns: list[OwnCampaigns] = []
+_least_prices: list[LeastPrice] = []
 
 
 def register_place_offers(find: PlaceOffers) -> None:
@@ -65,6 +70,20 @@ def register_own_campaigns(find: OwnCampaigns) -> None:
     """
     if find not in _own_campaigns:
         _own_campaigns.append(find)
+
+
+def register_least_price(find: LeastPrice) -> None:
+    """Register a function that finds the least price of a subject; repeating it has no effect.
+
+    Called in `AppConfig.ready()`.
+    """
+    if find not in _least_prices:
+        _least_prices.append(find)
+
+
+def least_price() -> Decimal:
+    """Return the least price with which a subject makes no cart cheaper."""
+    return max((find() for find in _least_prices), default=Decimal(0))
 
 
 def own_campaigns(user: Any) -> list[OwnCampaign]:

@@ -9,7 +9,14 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, PriceChange, Subject
-from apps.catalogue.place_limits import OwnCampaign, Place, largest_percent, own_campaigns
+from apps.catalogue.place_limits import (
+    EVERYTHING,
+    OwnCampaign,
+    Place,
+    largest_percent,
+    least_price,
+    own_campaigns,
+)
 from apps.catalogue.recorded import Recorded
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.limits import OverLimit, limits_of, lock_giver
@@ -23,17 +30,31 @@ ROWS_AT_ONCE = 10_000
 def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, Decimal]]) -> None:
     """Raise OverLimit if the user lowers a price (row, before, after) by more than they may.
 
+    `before` is None for a first price, which has no limit, except that a subject costs at least
+    `least_price`. Each complete subject raises the volume discount of the whole cart: a few for
+    nothing would take it to its highest step.
+
+
     It is compared with the price of 30 days ago, or with the last price that somebody else has set
     since, if that is higher. A campaign that the user has saved in these days takes its percentage
     off the new price. The user's row stays locked until the transaction ends: otherwise a campaign
     and a price that are saved at the same moment would both be within the limit. `user` is None
     for the shop itself.
     """
+    if user is None or user.is_superuser:
+        return
     lowered = [(row, before, after) for row, before, after in changes if before and after < before]
-    if user is None or user.is_superuser or not lowered:
+    added = [(row, after) for row, before, after in changes if before is None]
+    if not lowered and not any(isinstance(row, Subject) for row, _ in added):
+        return
+    most = limits_of(user).discount_percent
+    least = least_price() if most < EVERYTHING else Decimal(0)
+    for row, after in added:
+        if isinstance(row, Subject) and after < least:
+            raise OverLimit(_too_cheap(row, least))
+    if not lowered:
         return
     lock_giver(user)
-    most = limits_of(user).discount_percent
     own = own_campaigns(user)
     for first in range(0, len(lowered), ROWS_AT_ONCE):
         some = lowered[first : first + ROWS_AT_ONCE]
@@ -45,6 +66,8 @@ def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, D
             campaign = largest_percent(own, places[type(row), row.pk]) if own else 0
             if after * (100 - campaign) < base * (100 - most):
                 raise OverLimit(_too_low(row, base, most, campaign))
+            if isinstance(row, Subject) and after < min(least, base):
+                raise OverLimit(_too_cheap(row, least))
 
 
 def check_campaign(user: Any, campaign: OwnCampaign) -> None:
@@ -97,6 +120,16 @@ def _too_low(row: Recorded, base: Decimal, most: int, campaign: int) -> str:
         f"Pasa de tu límite: puedes bajar un precio hasta un {most} % en 30 días{beside}, y "
         f"«{row}» costaba {format_euros(to_cents(base))}. Lo tiene que bajar alguien con un límite "
         "mayor."
+    )
+
+
+def _too_cheap(row: Subject, least: Decimal) -> str:
+    # A form checks a new row before it has its name.
+    who = f"«{row}»" if row.name else "una asignatura"
+    return (
+        f"Pasa de tu límite: {who} tiene que costar al menos {format_euros(to_cents(least))}, para "
+        "que el descuento por volumen no baje más el carrito. Un precio menor lo tiene que poner "
+        f"alguien que pueda rebajar hasta un {EVERYTHING} %."
     )
 
 

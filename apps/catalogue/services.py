@@ -104,9 +104,12 @@ def change_rows(
 def record_first_prices(model: type[Recorded], rows: Iterable[Recorded]) -> None:
     """Record the first prices of rows of one model that were just inserted.
 
-    The database copies the prices: creating an object for each took as long as the insert.
+    The database copies the prices: creating an object for each took as long as the insert. Raises
+    OverLimit as `record_prices` does.
     """
     user = _price_setter.get()
+    rows = list(rows)
+    check_lowered(user, [(row, None, Decimal(getattr(row, row.price_field))) for row in rows])
     ids = [row.pk for row in rows]
     column = {field.name: str(field.column) for field in PriceChange._meta.concrete_fields}
     into = [column[name] for name in (model.__name__.lower(), "after", "changed_by", "changed_at")]

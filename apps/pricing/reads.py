@@ -151,6 +151,11 @@ def offers_at(place: Place) -> set[object]:
     }
 
 
+def least_subject_price() -> Decimal:
+    """The least price of a subject by the terms in force, in euros."""
+    return to_euros(current_terms().least_subject_cents)
+
+
 def own_campaigns_of(user: Any) -> list[OwnCampaign]:
     """The campaigns that this user has saved in the last 30 days and that lower prices."""
     saved = StaffAction.objects.filter(

@@ -54,6 +54,18 @@ class SaleTerms:
         """Return the fixed discount for this number of complete subjects."""
         return max((cents for tier, cents in self.volume if subjects >= tier), default=0)
 
+    @property
+    def least_subject_cents(self) -> int:
+        """The least price with which a complete subject makes no cart cheaper.
+
+        A subject takes off one step of the volume discount, and the first one a friend code, too.
+        Campaigns are left aside: they take off a part of each price.
+        """
+        counts = range(2, max((tier for tier, _ in self.volume), default=0) + 1)
+        steps = (self.volume_discount_cents(n) - self.volume_discount_cents(n - 1) for n in counts)
+        most = max(self.invited_cents + self.volume_discount_cents(1), *steps, 0)
+        return -(-most * 100 // (100 - self.full_payment_percent))
+
     def reward_cents(self, payment_type: PaymentType) -> int:
         """Return what a friend's order paid in this way earns the owner of its friend code."""
         if payment_type == PaymentType.INSTALMENTS:

@@ -30,7 +30,14 @@ from apps.catalogue.bulk_prices import (
     preview,
 )
 from apps.catalogue.exchange.writing import write_catalogue
-from apps.catalogue.models import Degree, PriceBatch, PriceChange, University
+from apps.catalogue.models import (
+    CatalogueUpload,
+    Degree,
+    PriceBatch,
+    PriceChange,
+    Subject,
+    University,
+)
 from apps.catalogue.services import prices_changed_by
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
@@ -480,6 +487,37 @@ def price_of_a_copy(client, clerk, too_much):
     return save_price(client, copy, "153,59" if too_much else "153,60")
 
 
+def add_subject(client, price):
+    """Add a subject of this price, without its lessons. Return it, or None if that is refused."""
+    page = admin_url(Subject, "change", make_subject().pk)
+    typed = {**form_of(client, page), "name": "Nueva", "final_price": price}
+    none = {"lessons-TOTAL_FORMS": 0, "lessons-INITIAL_FORMS": 0}
+    client.post(admin_url(Subject, "add"), {**typed, **none})
+    return Subject.objects.filter(name="Nueva").first()
+
+
+def first_price_of_a_subject(client, clerk, too_much):
+    """Five subjects for a cent would take 110 € off every cart."""
+    return add_subject(client, "31,57" if too_much else "31,58") is not None
+
+
+def low_price_of_a_new_subject(client, clerk, too_much):
+    return save_price(client, add_subject(client, "35,00"), "31,57" if too_much else "31,58")
+
+
+def copy_of_a_cheap_subject(client, clerk, too_much):
+    subject = make_subject(price="31.57" if too_much else "31.58")
+    typed = {"name": "Copia", "degree": subject.degree_id}
+    client.post(reverse("admin:catalogue_subject_copy", args=[subject.pk]), typed)
+    return Subject.objects.filter(name="Copia").exists()
+
+
+def first_price_in_a_file(client, clerk, too_much):
+    make_subject(lessons=0)
+    row = write_catalogue("c.csv").replace("Microeconomía".encode(), b"Nueva")
+    return import_file(client, row.replace(b"192,00", b"31,57" if too_much else b"31,58"))
+
+
 def move(client, row, field, parent):
     page = admin_url(type(row), "change", row.pk)
     client.post(page, {**form_of(client, page), field: parent.pk})
@@ -555,7 +593,13 @@ def prices_of_a_file(client, clerk, too_much):
 
 
 def import_price(client, subject, price):
-    content = write_catalogue("c.csv").replace(b"192,00", price.encode())
+    import_file(client, write_catalogue("c.csv").replace(b"192,00", price.encode()))
+    subject.refresh_from_db()
+    return subject.final_price < 192
+
+
+def import_file(client, content):
+    """Return whether the file was imported."""
     file = SimpleUploadedFile("c.csv", content)
     address = client.post(reverse("admin:catalogue_import"), {"file": file})["Location"]
     run_worker()
@@ -563,8 +607,7 @@ def import_price(client, subject, price):
     if found is not None:
         client.post(address, {"fingerprint": found.result["fingerprint"], "confirmed": "1"})
         run_worker()
-    subject.refresh_from_db()
-    return subject.final_price < 192
+    return CatalogueUpload.objects.get().state == CatalogueUpload.State.IMPORTED
 
 
 def price_file_beside_a_campaign(client, clerk, too_much):
@@ -820,7 +863,8 @@ WAYS = [
     degree_moved_to_a_campaign, subject_moved_to_a_code,
     lesson_moved_to_a_code, price_in_the_rows_of_a_subject, price_in_small_steps,
     price_that_a_superior_has_raised, raise_of_a_superior_undone, price_of_a_copy, prices_at_once,
-    prices_of_a_file, price_file_beside_a_campaign,
+    first_price_of_a_subject, low_price_of_a_new_subject, copy_of_a_cheap_subject,
+    first_price_in_a_file, prices_of_a_file, price_file_beside_a_campaign,
     refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, rests_of_exchanges_that_wait, refund_beside_an_exchange_that_waits,
     exchange_that_is_paid_late, chain_of_exchanges, exchange_of_a_course_that_was_used,
@@ -832,6 +876,16 @@ WAYS = [
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_what_is_within_the_limits_succeeds(client, clerk, way):
     assert way(client, clerk, False)
+
+
+def test_cheap_subject_keeps_its_price_and_is_made_by_who_may_take_off_everything(client, clerk):
+    cheap = make_subject(price="20.00")
+    assert save_price(client, cheap, "25,00")
+    assert save_price(client, cheap, "20,00")
+    assert not save_price(client, cheap, "19,00")
+    StaffLimit.objects.update(discount_percent=100)
+    assert add_subject(client, "5,00") is not None
+    assert save_price(client, cheap, "19,00")
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

@@ -41,7 +41,7 @@ class PriceForm(_ModelForm):
         after = self.cleaned_data.get(model.price_field)
         if after is not None and self._asks(after):
             self.add_error(model.price_field, ValidationError(self._question(after)))
-        if after is not None and self.instance.pk:
+        if after is not None:
             try:
                 check_lowered(price_setter(), [(self.instance, self._before(), after)])
             except OverLimit as refusal:

@@ -16,6 +16,7 @@ from apps.catalogue.services import prices_changed_by
 from apps.catalogue.subject_copies import NameTaken, copy_subject, move_lesson
 from apps.core.input_fields import RowField
 from apps.core.staff.admin_log import log_rows
+from apps.core.staff.limits import OverLimit
 
 MOVES = {"up": -1, "down": 1}
 
@@ -66,8 +67,8 @@ def duplicate(request: HttpRequest, pk: int) -> HttpResponse:
         try:
             with prices_changed_by(request.user):
                 copy = copy_subject(subject, **form.cleaned_data)
-        except NameTaken as taken:
-            form.add_error(None, taken.message)
+        except (NameTaken, OverLimit) as refusal:
+            form.add_error(None, refusal.message)
         else:
             log_rows(request, Subject, [copy.pk], f"Copia de «{subject}»")
             messages.success(

@@ -176,9 +176,14 @@ class CatalogueDiff:
         ]
 
     def changed_prices(self) -> list[tuple[Recorded, Decimal | None, Decimal]]:
-        """Return the changes of prices (row, before, after). The rows have their id and name."""
+        """Return the changes of prices (row, before, after). The rows have their id and name.
+
+        A new row has no id and no price before.
+        """
         found = []
-        for entry in (entry for model in LEVELS for entry in self.changed(model)):
+        for entry in (
+            entry for model in LEVELS for entry in (*self.new(model), *self.changed(model))
+        ):
             for change in entry.price_changes():
                 name: Any = {KEYS[entry.model].attribute: entry.path[-1]}
                 row = entry.model(**name)

@@ -191,3 +191,15 @@ def test_calculator_price_is_the_base_less_whole_euros_and_never_negative(
     assert all(amount > 0 and amount % 100 == 0 for amount in amounts)
     assert quote.final_cents == max(0, quote.base_cents - sum(amounts))
     assert quote.base_cents == (sum(prices) if prices else unchosen * terms.unit_base_price_cents)
+
+
+@given(items, payment_types, st.booleans(), st.integers(min_value=0, max_value=500_00))
+def test_subject_of_the_least_price_makes_no_cart_cheaper(items, payment_type, has_friend, more):
+    terms = SaleTerms(volume=((2, 15_00), (3, 45_00), (4, 45_00), (6, 110_00)))
+    added = Item(terms.least_subject_cents + more, complete=True)
+    promo = PromoTerms("FIJO", terms.invited_cents, is_friend_code=True) if has_friend else None
+    before, after = (
+        quote_cart(cart, terms=terms, payment_type=payment_type, promo=promo).total_cents
+        for cart in (items, [*items, added])
+    )
+    assert after >= before
