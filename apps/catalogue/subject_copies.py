@@ -3,7 +3,8 @@
 from django.db import transaction
 
 from apps.catalogue.models import Degree, Lesson, Subject
-from apps.catalogue.services import lock_universities
+from apps.catalogue.services import lock_universities, price_setter
+from apps.catalogue.vat import may_change_vat
 from apps.core.errors import Conflict
 
 
@@ -16,17 +17,21 @@ class NameTaken(Conflict):
 def copy_subject(subject: Subject, *, name: str, degree: Degree) -> Subject:
     """Copy a subject with its lessons. The copy is not on sale, and starts without students.
 
+    It has the VAT of a new subject of its degree if who copies it may not choose another.
+
     Raises NameTaken if the degree has a subject with this name.
     """
     lock_universities([degree.university_id])
     if Subject.objects.filter(name=name, degree=degree).exists():
         raise NameTaken
+    may_choose = may_change_vat(price_setter())
+    vat = subject.vat if may_choose else Subject.objects.vat_of_new(degree.pk)
     copy = Subject.objects.create(
         name=name,
         degree=degree,
         final_price=subject.final_price,
         total_discounts=subject.total_discounts,
-        vat=subject.vat,
+        vat=vat,
         semester=subject.semester,
         code=subject.code,
         language=subject.language,

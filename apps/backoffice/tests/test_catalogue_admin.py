@@ -126,6 +126,36 @@ def test_lesson_is_not_moved_to_another_vat_without_the_permission(client, carla
     assert client.post(page, form).status_code == 302
 
 
+def test_copy_has_the_vat_of_its_degree_without_the_permission(client, carla):
+    exempt, taxed = make_subject(vat="exempt"), make_subject("Cálculo")
+
+    def copy(name):
+        url = reverse("admin:catalogue_subject_copy", args=[exempt.pk])
+        page = client.post(url, {"name": name, "degree": taxed.degree_id}, follow=True).text
+        return Subject.objects.get(name=name).vat, page
+
+    assert copy("Una")[0] == "exempt"
+    assert "IVA: Exenta (enseñanza)" in StaffAction.objects.latest("pk").text
+    Subject.objects.filter(name="Una").update(vat="general")
+    make_staff("cesar", group="Contenido", client=client)
+    vat, page = copy("Otra")
+    assert vat == "general"
+    assert "IVA: 21 %, y no el del original (Exenta (enseñanza))." in page
+
+
+def test_subject_is_not_moved_to_a_degree_of_another_vat_without_the_permission(client, carla):
+    exempt, taxed = make_subject(vat="exempt"), make_subject("Cálculo")
+    alike = make_subject("Física", vat="exempt")
+    page = admin_url(Subject, "change", exempt.pk)
+    make_staff("cesar", group="Contenido", client=client)
+    form = subject_form(exempt, degree=taxed.degree_id)
+    refused = "Allí las asignaturas tienen otro IVA (Exenta (enseñanza) → 21 %)"
+    assert refused in client.post(page, form).text
+    assert client.post(page, form | {"degree": alike.degree_id}).status_code == 302
+    client.force_login(carla)
+    assert client.post(page, form | {"vat": "exempt"}).status_code == 302
+
+
 @pytest.mark.usefixtures("carla")
 def test_deleting_a_lesson_in_the_admin_refreshes_the_counts(client):
     subject = make_subject(lessons=2)

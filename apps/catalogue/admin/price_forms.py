@@ -13,7 +13,7 @@ from apps.catalogue.price_limits import check_lowered
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import price_setter
-from apps.catalogue.vat import may_change_vat
+from apps.catalogue.vat import Vat, may_change_vat
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.limits import OverLimit
 
@@ -117,6 +117,22 @@ class SubjectForm(PlaceForm, PriceForm):
     class Meta:
         model = Subject
         fields = "__all__"
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse to move a subject to where a new one would have another VAT."""
+        data = super().clean()
+        after = self.cleaned_data.get(self.parent)
+        if after is None or not self.instance.pk or after.pk == self.instance.degree_id:
+            return data
+        if not may_change_vat(price_setter()):
+            there = Vat(Subject.objects.vat_of_new(after.pk))
+            if there != self.instance.vat:
+                rates = f"{self.instance.get_vat_display()} → {there.label}"
+                self.add_error(
+                    self.parent,
+                    f"Allí las asignaturas tienen otro IVA ({rates}), y no puedes cambiarlo.",
+                )
+        return data
 
     def place(self, parent: Degree) -> Place:
         return Place(parent.university_id, parent.pk, self.instance.pk)

@@ -70,10 +70,17 @@ def duplicate(request: HttpRequest, pk: int) -> HttpResponse:
         except (NameTaken, OverLimit) as refusal:
             form.add_error(None, refusal.message)
         else:
-            log_rows(request, Subject, [copy.pk], f"Copia de «{subject}»")
+            vat = f"IVA: {copy.get_vat_display()}"
+            log_rows(request, Subject, [copy.pk], f"Copia de «{subject}». {vat}")
             messages.success(
                 request, f"«{copy}» es una copia con sus lecciones. Todavía no está a la venta."
             )
+            if copy.vat != subject.vat:
+                messages.warning(
+                    request,
+                    f"{vat}, y no el del original ({subject.get_vat_display()}). Si debe ser ese, "
+                    "pide que lo cambie alguien que pueda.",
+                )
             return redirect("admin:catalogue_subject_change", copy.pk)
     return _page(request, "catalogue/subject_copy.html", subject, "Duplicar asignatura", form=form)
 

@@ -131,7 +131,7 @@ class SubjectAdmin(AsksPasswordForFields, BulkPriceActions, CatalogueAdmin):
         """Give a new subject the VAT of its degree if who adds it may not choose it."""
         if not change and not may_change_vat(request.user):
             of_degree = Subject.objects.filter(degree=obj.degree_id).vat_by_degree()
-            obj.vat = of_degree.get(obj.degree_id, obj.vat)
+            obj.vat = Subject.objects.vat_of_new(obj.degree_id)
             why = (
                 ", como las demás de su grado."
                 if of_degree

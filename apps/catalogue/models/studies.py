@@ -165,6 +165,11 @@ class SubjectQuerySet(RecordedQuerySet["Subject"]):
         rows = self.order_by().values_list("degree").annotate(least=Min("vat"), most=Max("vat"))
         return {degree: least for degree, least, most in rows if least == most}
 
+    def vat_of_new(self, degree_id: int) -> str:
+        """The VAT of a new subject of this degree: that of all these there, else the usual one."""
+        usual: str = self.model._meta.get_field("vat").get_default()
+        return self.filter(degree=degree_id).vat_by_degree().get(degree_id, usual)
+
     def name_contains(self, search: str) -> Self:
         """Subjects whose name contains the text, ignoring accents and capitals."""
         form = search_form(search)
