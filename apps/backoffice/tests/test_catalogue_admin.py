@@ -157,6 +157,16 @@ def test_subject_is_not_moved_to_a_degree_of_another_vat_without_the_permission(
 
 
 @pytest.mark.usefixtures("carla")
+def test_first_prices_are_logged(client):
+    form = subject_form(make_subject(lessons=1), name="Nueva", final_price="150.00")
+    form |= {"lessons-INITIAL_FORMS": 0, "lessons-0-id": "", "lessons-0-subject": ""}
+    assert client.post(admin_url(Subject, "add"), form).status_code == 302
+    text = StaffAction.objects.latest("pk").text
+    assert "Nueva: 150,00\N{NO-BREAK SPACE}€" in text
+    assert "PEC 1: 55,00\N{NO-BREAK SPACE}€" in text
+
+
+@pytest.mark.usefixtures("carla")
 def test_deleting_a_lesson_in_the_admin_refreshes_the_counts(client):
     subject = make_subject(lessons=2)
     form = subject_form(subject, **{"lessons-1-DELETE": "on"})

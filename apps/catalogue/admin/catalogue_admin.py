@@ -6,10 +6,13 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from apps.catalogue.models import PriceChange, University
+from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import lock_universities, prices_changed_by
 from apps.catalogue.text import search_form, sort_form
+from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, search_normalized
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.staff_log import VALUES
 
 
 def sample_mark(university: University) -> str:
@@ -41,6 +44,21 @@ class CatalogueAdmin(GuardsChanges, AcademyModelAdmin):
         """Lock the universities first, as every change of the catalogue does."""
         lock_universities()
         super().lock_row(row)
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        """Name the first price of what is added, as changes name a later one."""
+        message = super().construct_change_message(request, form, formsets, add)
+        added = [form.instance] if add else []
+        for formset in formsets or ():
+            added += formset.new_objects
+        lines = [
+            f"{row}: {format_euros(to_cents(getattr(row, row.price_field)))}"
+            for row in added
+            if isinstance(row, Recorded) and row.price_field
+        ]
+        return [*message, {VALUES: lines}] if lines else message
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Allow deleting a row with its price history, which nobody may delete alone."""
