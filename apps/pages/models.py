@@ -14,6 +14,7 @@ from apps.catalogue.models import Degree, Lesson, Subject
 from apps.core.models import VIMEO
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
+from apps.core.text_links import FRIEND_CODE_REFUSED, names_friend_code
 from apps.pages.opinions.models import Opinion
 
 __all__ = (
@@ -246,6 +247,10 @@ class Faq(Positioned):
     def __str__(self) -> str:
         return self.question
 
+    def clean(self) -> None:
+        if names_friend_code(self.answer):
+            raise ValidationError({"answer": FRIEND_CODE_REFUSED})
+
 
 class PricePlan(Positioned):
     """The card of a price plan: its price per PEC, and what it includes and excludes."""
@@ -322,3 +327,5 @@ class Redirect(models.Model):
     def clean(self) -> None:
         if self.old_path == self.target.partition("#")[0].partition("?")[0]:
             raise ValidationError({"target": "Una dirección no puede llevar a sí misma."})
+        if names_friend_code(self.target):
+            raise ValidationError({"target": FRIEND_CODE_REFUSED})

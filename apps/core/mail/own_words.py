@@ -21,7 +21,7 @@ from django.utils import dateformat, timezone
 
 from apps.core.models import SiteSettings
 from apps.core.money import format_euros, to_cents
-from apps.core.text_links import has_link
+from apps.core.text_links import FRIEND_CODE_REFUSED, has_link, names_friend_code
 
 # The words of one mail: "subject", "paragraph" or the name of one of its sentences, and its text.
 Words = Mapping[str, str]
@@ -236,6 +236,8 @@ def _as_mails_show(text: str) -> Iterator[str]:
 def _refusal_of_text(text: str) -> str:
     """Why the text can't be in a mail, or an empty string."""
     text = _as_read(text)
+    if names_friend_code(text):
+        return FRIEND_CODE_REFUSED
     # A link to a stranger's page, or another account, would carry the academy's name.
     rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
     if has_link(rest):

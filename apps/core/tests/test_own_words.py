@@ -262,6 +262,8 @@ def test_placeholders_are_written_as_the_mails_write_them():
         ("Mira http://academia.example@otro.example", "Solo se enlazan"),
         ("Paga en faro-pagos.example/pago", "Solo se enlazan"),
         ("Escribe a otro@correo.example", "Solo se enlazan"),
+        ("Usa amigo-ana al pagar", "código de amigo"),
+        ("Termina en http://testserver/compra?codigo=AMIGO%2DANA", "código de amigo"),
         ("Ingresa en ES76 0075 1234 5678 9012 3456", "No escribas números"),
         ("Ingresa en ES7600751234567890123456", "No escribas números"),
         ("Ingresa en ES76\u00a00075\u00a01234\u00a05678", "No escribas números"),

@@ -17,6 +17,7 @@ from apps.core.database import insert_new
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.random_codes import random_code
+from apps.core.text_links import FRIEND_CODE
 from apps.orders.ledger.history import flag, note
 from apps.orders.models import Order, ReferralReward
 from apps.orders.models.order import CARD_MINIMUM_CENTS
@@ -41,7 +42,7 @@ def give_code(student: Student) -> PromoCode:
     code = PromoCode(
         student=student,
         is_referral_code=True,
-        code=random_code("AMIGO-", CODE_LENGTH),
+        code=random_code(FRIEND_CODE, CODE_LENGTH),
         kind=PromoCode.Kind.FIXED,
         value=to_euros(current_terms().invited_cents),
         note="Código de amigo, tras la primera compra",
