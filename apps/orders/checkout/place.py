@@ -241,9 +241,11 @@ def _take_over_friend_code(code: Standing, *, buyer_is_known: bool) -> None:
 def _take_over(use: PromoUse, *, in_use: type[PromoRefused]) -> None:
     """Release the use that another unpaid cart has reserved. The code is locked.
 
-    Raises CodeReserved if the caller has to cancel that cart's open payment first.
+    Raises CodeReserved if the caller has to cancel that cart's open payment first, and `in_use` if
+    the use is not reserved any more: that cart has been paid meanwhile.
     """
     payment = use.order.payments.open().first()
     if payment is not None:
         raise CodeReserved(payment, in_use)
-    promo_uses.release_use(use)
+    if not promo_uses.release_use(use):
+        raise in_use

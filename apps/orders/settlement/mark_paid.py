@@ -192,7 +192,7 @@ def complete_free(*, order_id: int, revision: int, actor: str) -> str:
     """Complete an order with nothing to pay and return the reference of its payment.
 
     A repeated call returns the same reference. Returns "" if the order was changed after
-    `revision`: it may cost something now.
+    `revision`, or if another cart has taken its code over: it may cost something now.
     """
     order = locked_order(order_id)
     if order.status in EVER_PAID:
@@ -200,6 +200,10 @@ def complete_free(*, order_id: int, revision: int, actor: str) -> str:
         return order.stripe_payment_intent_id
     if order.revision != revision:
         return ""
+    if order.promo_code is not None:
+        promo_uses.lock(order.promo_code)
+        if promo_uses.has_lost_code(order):
+            return ""
     reference = f"free_{secrets.token_hex(16)}"
     payment = ConfirmedPayment(reference, amount_cents=0, kind=PaymentKind.FREE)
     mark_paid(order_id=order_id, payment=payment, actor=actor)

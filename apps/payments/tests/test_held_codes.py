@@ -7,7 +7,7 @@ from django.test import Client
 
 from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.settlement.open_payments import open_payment
-from apps.payments.checkout import opening
+from apps.payments.checkout import opening, start
 from apps.payments.checkout.held_codes import FEWEST_HELD, HeldByNetwork
 from apps.payments.checkout.start import REFUSED_BUYERS
 from apps.pricing.promo_checks import CodeAwaitsTransfer, CodeInUse
@@ -210,6 +210,61 @@ def test_cart_loses_its_use_while_its_payment_is_being_opened(
     assert stranger.post("process-checkout", once_body)[0] == 409
     assert Payment.objects.open().get().order_id == mine["order_id"]
     assert reserved_orders() == {mine["order_id"]}
+
+
+@pytest.fixture
+def for_nothing(db):
+    return make_promo("BECA", kind="PORCENTAJE", value="100", max_uses_per_student=1)
+
+
+def test_code_that_makes_one_order_free_is_not_used_by_two_carts_of_one_moment(
+    owner, once_body, for_nothing, sandbox, monkeypatch
+):
+    """The second cart takes the code over while the first one is placed and not completed yet."""
+    complete = start.complete_free
+    bodies = [
+        once_body | {"items": [whole(make_subject(name))], "promo_code": "BECA", "total_amount": 0}
+        for name in ("Álgebra", "Física")
+    ]
+
+    def check_out_in_another_tab(**order):
+        monkeypatch.setattr(start, "complete_free", complete)
+        assert owner.checkout(bodies[1])["completed"]
+        return complete(**order)
+
+    monkeypatch.setattr(start, "complete_free", check_out_in_another_tab)
+
+    status, _ = owner.post("process-checkout", bodies[0])
+
+    assert status == 409
+    assert Order.objects.filter(status="paid").count() == 1
+    assert PromoUse.objects.filter(status="used").count() == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_carts_that_a_code_makes_free_in_the_same_instant_use_it_once(
+    once_body, for_nothing, sandbox
+):
+    names = iter(("Álgebra", "Física", "Química", "Óptica"))
+    bodies = [
+        once_body | {"items": [whole(make_subject(name))], "promo_code": "BECA", "total_amount": 0}
+        for name in names
+    ]
+    left = iter(bodies)
+
+    def check_out() -> int:
+        api = Api()
+        know_device(api.client, once_body["email"])
+        return api.post("process-checkout", next(left))[0]
+
+    statuses = in_parallel(check_out, 4)
+
+    assert set(statuses) <= {200, 409}
+    assert Order.objects.filter(status="paid").count() == 1
+    assert PromoUse.objects.filter(status="used").count() == 1
+    for_nothing.refresh_from_db()
+    assert for_nothing.uses_taken == 1
 
 
 @pytest.mark.postgres
