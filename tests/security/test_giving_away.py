@@ -47,7 +47,12 @@ from apps.core.staff.recycle_bin import keep
 from apps.leads.models import Lead
 from apps.orders.by_staff.create import OrderRefused
 from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
-from apps.orders.by_staff.receive import ReceivedTransfer, receive_transfer
+from apps.orders.by_staff.receive import (
+    ReceivedTransfer,
+    TransferRefused,
+    outcome_of,
+    receive_transfer,
+)
 from apps.orders.by_staff.recreate import LostOrder, recreate_order
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
@@ -1092,6 +1097,25 @@ def test_new_address_of_an_approved_order_is_approved_again(client, clerk, way):
     approve(client, order)
     assert place(wanted).order.total_cents == order.total_cents
     assert Mail.objects.filter(template="order_to_pay", to=friend).count() == 2
+
+
+@pytest.mark.parametrize("way", ["button", "page of the student"])
+def test_canceled_order_with_another_address_takes_no_transfer(client, clerk, settings, way):
+    """Its discount was approved for somebody else, and a transfer of its amount may arrive."""
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+    order = order_by_staff(client, "100", make_subject(), paid_by="transfer")
+    client.force_login(User.objects.create_superuser("diego"))
+    approve(client, order)
+    client.force_login(clerk)
+    client.post(reverse("admin:orders_order_anular", args=[order.pk]))
+    order = Order.objects.get(pk=order.pk)
+    assert outcome_of(order, order.total_cents).startswith("El equipo anuló este pedido")
+    order = lead_elsewhere(client, order, "complice@example.com", way)
+
+    arrived = ReceivedTransfer(order.total_cents, date.today(), "MOV-1")
+    with pytest.raises(TransferRefused, match="no está aprobado para este correo"):
+        receive_transfer(order_id=order.pk, arrived=arrived, form_key=uuid4(), user=clerk)
+    assert Order.objects.get(pk=order.pk).status == "expired"
 
 
 def lead_elsewhere(client, order, email, way):

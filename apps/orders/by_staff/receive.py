@@ -23,6 +23,7 @@ from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.models import Gift, Order, StaffOrder, TransferReceipt
+from apps.orders.models.staff_order import is_canceled
 from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind, PaymentStatus
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.promo import uses as promo_uses
@@ -79,20 +80,28 @@ def outcome_of(order: Order, amount_cents: int) -> str:
                 "si va a pagar el resto, o devuelve lo recibido."
             )
         return f"{left} El pedido espera, y el comprador recibe un correo con lo que falta."
+    ended = _ended(order)
     code = _lost_code(order)
     if amount_cents > missing:
         return (
-            f"Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un aviso, "
+            f"{ended}Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un aviso, "
             f"y lo que sobra hay que devolverlo.{code}"
         )
     gift = Gift.objects.filter(order=order).first()
     if gift is not None:
         return (
-            "Es el importe exacto: el pedido queda pagado. Es un regalo: el acceso será de "
+            f"{ended}Es el importe exacto: el pedido queda pagado. Es un regalo: el acceso será de "
             f"{gift.recipient_email}, y no de quien paga. Si tienes dudas, pregunta antes a quien "
             f"ha hecho la transferencia.{code}"
         )
-    return f"Es el importe exacto: el pedido queda pagado y se abre el acceso.{code}"
+    return f"{ended}Es el importe exacto: el pedido queda pagado y se abre el acceso.{code}"
+
+
+def _ended(order: Order) -> str:
+    """The sentence about an unpaid order that has ended; empty for an open one."""
+    if is_canceled(order):
+        return "El equipo anuló este pedido: comprueba por qué antes de apuntarlo. "
+    return "" if order.is_open else "Este pedido ha caducado: su precio era el de antes. "
 
 
 def _lost_code(order: Order) -> str:
@@ -147,7 +156,12 @@ def _check(order: Order, arrived: ReceivedTransfer, user: Any) -> None:
     if not StaffOrder.objects.filter(order=order, paid_by=StaffOrder.PaidBy.TRANSFER).exists():
         raise TransferRefused("Este pedido no se paga por transferencia.")
     if order.by_staff.awaits_approval:
-        raise TransferRefused("El descuento de este pedido todavía no está aprobado.")
+        raise TransferRefused(
+            "El descuento de este pedido todavía no está aprobado."
+            if order.is_open
+            else "El pedido ha caducado, y su descuento no está aprobado para este correo: haz otro "
+            "pedido, o devuelve lo recibido."
+        )
     if arrived.amount_cents <= 0:
         raise TransferRefused("El importe tiene que ser mayor que cero.")
     if arrived.received_on > today():

@@ -10,7 +10,7 @@ from apps.core.staff.limits import OverLimit, counted_cents_of, give_discount
 from apps.orders.ledger.history import note
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, StaffOrder
-from apps.orders.models.statuses import EVER_PAID, EventKind
+from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.students.models import FormerEmail
 
@@ -52,8 +52,8 @@ def _await_approval_again(order: Order, *, actor: str) -> None:
     with a higher limit gave somebody else.
     """
     row: StaffOrder | None = getattr(order, "by_staff", None)
-    # What arrives for an expired order is flagged, whoever has approved it.
-    if row is None or order.status != Order.Status.CART:
+    # A transfer may arrive for an order that has expired, or that staff have canceled.
+    if row is None or order.status not in UNPAID:
         return
     # A clerk's row is locked before orders elsewhere. Here it is locked after them, so nobody waits
     # for it: while another request of the same clerk has it, the order asks for approval.
