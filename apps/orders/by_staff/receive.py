@@ -84,8 +84,8 @@ def outcome_of(order: Order, amount_cents: int) -> str:
     code = _lost_code(order)
     if amount_cents > missing:
         return (
-            f"{ended}Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un aviso, "
-            f"y lo que sobra hay que devolverlo.{code}"
+            f"{ended}Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un "
+            f"aviso, y lo que sobra hay que devolverlo.{code}"
         )
     gift = Gift.objects.filter(order=order).first()
     if gift is not None:
@@ -159,8 +159,8 @@ def _check(order: Order, arrived: ReceivedTransfer, user: Any) -> None:
         raise TransferRefused(
             "El descuento de este pedido todavía no está aprobado."
             if order.is_open
-            else "El pedido ha caducado, y su descuento no está aprobado para este correo: haz otro "
-            "pedido, o devuelve lo recibido."
+            else "El pedido ha caducado, y su descuento no está aprobado para este correo: haz "
+            "otro pedido, o devuelve lo recibido."
         )
     if arrived.amount_cents <= 0:
         raise TransferRefused("El importe tiene que ser mayor que cero.")

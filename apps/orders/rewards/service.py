@@ -82,6 +82,8 @@ def earn_reward(order: Order, code: Standing | None, *, actor: str) -> ReferralR
         reason = "no hay ninguna asignatura completa"
     elif order.total_cents < CARD_MINIMUM_CENTS:
         reason = "el pedido no ha costado nada"
+    elif order.total_cents < to_cents(order.promised_reward):
+        reason = "el pedido ha costado menos que la recompensa"
     if reason:
         note(
             order,

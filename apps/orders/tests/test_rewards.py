@@ -43,6 +43,18 @@ def test_reward_is_owed_after_30_days_and_not_before(subject, code):
     assert (reward.status, reward.owed_at) == ("owed", reward.held_until)
 
 
+@pytest.mark.parametrize(("price", "paid", "earned"), [("42.11", 25_00, 1), ("42.10", 24_99, 0)])
+def test_order_that_cost_less_than_the_reward_earns_none(code, price, paid, earned):
+    order = buy_subject(make_subject(price=price), total=paid, code=code.code)
+
+    assert order.total_cents == paid
+    assert ReferralReward.objects.count() == earned
+    reasons = order.events.filter(kind="reward_withheld").values_list("reason", flat=True)
+    assert ["ha costado menos que la recompensa" in text for text in reasons] == [True] * (
+        1 - earned
+    )
+
+
 @pytest.mark.parametrize("trouble", ["paying", "overdue", "disputed"])
 def test_reward_stays_held_until_the_order_is_paid_whole_and_undisputed(subject, code, trouble):
     with time_machine.travel(NOVEMBER, tick=False):
