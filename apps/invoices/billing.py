@@ -1,9 +1,11 @@
 """The buyers' billing details: who may give them, and what is checked."""
 
 import unicodedata
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.invoices.expected import expected_cents
@@ -19,6 +21,8 @@ from apps.orders.models.statuses import EVER_PAID
 
 # The greatest length of each text.
 LENGTHS = {"name": 120, "tax_id": 30, "address": 200, "postal_code": 12, "city": 80}
+# How long after the purchase the page after the payment asks for the details.
+BY_PAYMENT = timedelta(hours=1)
 NAMED = {
     "name": "tu nombre o razón social",
     "tax_id": "tu NIF",
@@ -74,7 +78,8 @@ def order_of_link(order_id: str, token: str) -> Order:
 def order_of_payment(reference: str) -> Order:
     """The paid order with this payment or session at the provider.
 
-    Raises InvoicesNotFound, and InvoiceByLink if others than the buyer may know the reference.
+    Raises InvoicesNotFound, and InvoiceByLink if others than the buyer may know the reference:
+    staff read it in their lists, and it is in every copy of the database.
     """
     payments = Payment.objects.named(reference) if reference else Payment.objects.none()
     payment = (
@@ -84,7 +89,9 @@ def order_of_payment(reference: str) -> Order:
     )
     if payment is None or payment.order is None:
         raise InvoicesNotFound
-    if may_be_known_to_others(payment.order):
+    paid_at = payment.order.paid_at
+    is_new = paid_at is not None and timezone.now() < paid_at + BY_PAYMENT
+    if not is_new or may_be_known_to_others(payment.order):
         raise InvoiceByLink
     return payment.order
 

@@ -47,6 +47,18 @@ def test_payment_opens_the_form_and_shows_nothing_that_was_given(order, api, wor
     assert api.client.get(f"{pdf}?pago={reference}").status_code == 404
 
 
+def test_payment_opens_the_form_for_an_hour(order, api, work):
+    """Staff read it in their lists, and may not issue invoices."""
+    Order.objects.update(paid_at=timezone.now() - timedelta(minutes=61))
+
+    page = api.client.post(by_payment(order), DETAILS)
+    work()
+
+    assert (page.status_code, Invoice.objects.count()) == (409, 0)
+    assert "con el enlace del correo de confirmación" in page.content.decode()
+    assert api.client.post(invoice_url(order), DETAILS).status_code == 302
+
+
 def test_personal_link_shows_and_downloads_the_invoices(order, api, ask):
     ask(order)
     invoice = Invoice.objects.get()
