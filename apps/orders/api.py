@@ -1,4 +1,5 @@
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone
@@ -13,7 +14,12 @@ from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE, PRIVATE
 from apps.core.web.throttle import Limit
 from apps.orders.checkout.existing_order import open_order
-from apps.orders.checkout.recover import may_be_known_to_others, note_link_opened, recover
+from apps.orders.checkout.recover import (
+    contact_was_typed_later,
+    may_be_known_to_others,
+    note_link_opened,
+    recover,
+)
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
 from apps.orders.errors import AlreadyPaid, CartChanged, OrderNotFound, Unavailable
 from apps.orders.ledger.balance import balance_of
@@ -180,8 +186,13 @@ class RecoverOrder(PublicAPIView):
         if wishes.promo_code:
             PROMO_TRIES.count(request)
         recovered = recover(order_id=int(order), token=token, wishes=wishes)
-        if has_another_address(recovered.order, request.query_params.get("correo", "")):
+        mailed_to = request.query_params.get("correo", "")
+        if has_another_address(recovered.order, mailed_to):
             raise CartChanged
+        if not mailed_to and contact_was_typed_later(recovered.order):
+            student = current_student(request)
+            is_own = student is not None and student.pk == recovered.order.student_id
+            recovered = replace(recovered, shows_contact=is_own)
         if wishes.promo_code and recovered.now.typed_code is not None:
             PROMO_TRIES.take_back_request(request)
         note_link_opened(recovered.order)
@@ -245,7 +256,7 @@ class OrderByPayment(PublicAPIView):
                 "items_count": order.lines.count(),
                 "account_status": account_status(order.pk),
                 "student": {
-                    "first_name": order.first_name,
+                    "first_name": order.first_name if is_buyers_alone else "",
                     "email": _address_at_payment(order, is_buyers_alone, order.email),
                 },
                 **_gift_answer(order, is_buyers_alone),

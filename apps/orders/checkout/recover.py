@@ -18,10 +18,14 @@ from apps.orders.offer.cart import CartLine
 
 @dataclass(frozen=True)
 class Recovered:
-    """An unpaid order at today's prices, and the changes since it was saved."""
+    """An unpaid order at today's prices, and the changes since it was saved.
+
+    `shows_contact` is false for who may not be the buyer: see `contact_was_typed_later`.
+    """
 
     order: Order
     now: OfferedAgain
+    shows_contact: bool = True
 
     @property
     def as_json(self) -> dict[str, object]:
@@ -38,10 +42,8 @@ class Recovered:
             "promo_code": self.now.typed_code,
             "quote": offer.quote.key if offer.quote else None,
             "student": {
-                "email": order.email,
-                "first_name": order.first_name,
-                "last_name": order.last_name,
-                "phone": order.phone,
+                name: getattr(order, name) if self.shows_contact else ""
+                for name in ("email", "first_name", "last_name", "phone")
             },
             "items": [_item_as_json(row, lines[row.key]) for row in self.now.rows],
             "discounts": offer.discounts_as_json,
@@ -87,6 +89,18 @@ def may_be_known_to_others(order: Order) -> bool:
     """
     on_page = order.payments.exclude(session="")
     return link_was_opened(order) or order.payments.transfers().exists() or on_page.exists()
+
+
+def contact_was_typed_later(order: Order) -> bool:
+    """Whether the order's contact data were typed after others may have got its token.
+
+    Whoever prepared a cart for somebody, or passed its link on, has its token and could read what
+    its buyer has typed since. An order that was changed after its link was opened shows its contact
+    data to the mailed link and to its student's session only.
+    """
+    opened = order.events.filter(kind=EventKind.LINK_OPENED).first()
+    later = order.events.filter(kind=EventKind.CHANGED)
+    return opened is not None and later.filter(pk__gt=opened.pk).exists()
 
 
 def note_link_opened(order: Order) -> None:

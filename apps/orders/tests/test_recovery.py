@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 import time_machine
 from django.apps import apps
+from django.test import Client
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
@@ -19,6 +20,7 @@ from apps.orders.recovery_link import recovery_url
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign
 from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
+from tests.helpers.student_session import sign_in_as
 
 pytestmark = pytest.mark.django_db
 
@@ -334,6 +336,35 @@ def test_mailed_link_does_not_open_a_cart_whose_preparer_has_put_another_address
     # A link of an earlier version, and that of the other address's own mail.
     for other in (f"/complete-payment?{urlencode(saved)}", recovery_url(Order.objects.get())):
         assert api.client.get(other).status_code == 200
+
+
+def test_preparer_of_a_cart_does_not_read_what_its_buyer_types_into_it(api, saved, sandbox):
+    """Who saved it in the buyer's name, or passed the own link on, has its token."""
+    order = Order.objects.get()
+    buyer, stranger = Client(), Client(REMOTE_ADDR="192.0.2.9")
+    link = f"/api/orders/recover?{recovery_url(order).partition('?')[2]}"
+    token = f"/api/orders/recover?{urlencode(saved)}"
+    assert buyer.get(link).json()["student"]["email"] == order.email
+    assert stranger.get(token).json()["student"]["phone"] == order.phone
+
+    body = checkout_body(
+        whole(order.lines.first().subject),
+        total="182.40",
+        email="vera@example.org",
+        phone="+34644555666",
+        first_name="Vera",
+        recovery_order_id=order.pk,
+        token=saved["token"],
+    )
+    assert "client_secret" in api.checkout(body)
+
+    empty = {"email": "", "first_name": "", "last_name": "", "phone": ""}
+    assert stranger.get(token).json()["student"] == empty
+    order.refresh_from_db()
+    own = f"/api/orders/recover?{recovery_url(order).partition('?')[2]}"
+    assert buyer.get(own).json()["student"]["first_name"] == "Vera"
+    sign_in_as(order.student_id, buyer)
+    assert buyer.get(token).json()["student"]["email"] == "vera@example.org"
 
 
 def test_recovery_link_expires_after_30_days(api, saved):

@@ -69,6 +69,12 @@ it("sends the items of the saved order: complete subjects and single lessons", (
   ]);
 });
 
+it("asks for the contact data that an order which others may have opened does not show", () => {
+  const student = { email: "", phone: "" };
+  const purchase = purchaseOf({ ...ORDER, student }, { order: "12", token: "llave" });
+  expect(purchase).toMatchObject({ step: "contact", contact: { email: "", phone: "" } });
+});
+
 it("pays with the saved payment type, code and token, and with no checkbox ticked", () => {
   const purchase = purchaseOf(ORDER, { order: "12", token: "llave" });
   expect(purchase).toMatchObject({

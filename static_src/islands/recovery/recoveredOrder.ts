@@ -46,7 +46,8 @@ export function problemOf(error: unknown): string {
 export function purchaseOf(order: RecoveredOrder, { token }: Link, refusal = ""): Purchase {
   return {
     ...NEW_PURCHASE,
-    step: "summary",
+    // Without contact data others may have the link: the buyer types them again.
+    step: order.student.email ? "summary" : "contact",
     // The order has the acceptances already. If a text has changed since, the server asks again.
     contact: { ...contactOf(order.student), termsAccepted: false, privacyAccepted: false },
     paymentType: order.paymentType,
