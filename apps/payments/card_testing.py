@@ -35,7 +35,7 @@ from apps.payments.stripe.failed_charges import Refusal
 HOUR = 3600
 BY_VISITOR = Limit("refused-cards-visitor", times=20, seconds=HOUR)
 BY_BUYER = Limit("refused-cards-buyer", times=8, seconds=HOUR)
-# A card that is refused in more orders than this in a day blocks its visitors and buyers at once.
+# A card that is refused in more orders than this in a day blocks its visitors at once.
 ORDERS_PER_CARD = 5
 # Attempts of one order that ask somebody to approve: Bizum, PayPal, 3-D Secure. An attempt that is
 # given up is never refused. Without a limit it would ask the owner of a phone again and again.
@@ -256,7 +256,8 @@ def _count(order: Order, refusal: Refusal, *, actor: str) -> None:
     buyer = email_identity(order.email)
     is_hot = bool(refusal.fingerprint) and _is_refused_everywhere(refusal.fingerprint, order)
     if not _is_of_known_buyer(order):
-        BY_BUYER.add(buyer, by=BY_BUYER.times if is_hot else 1)
+        # One each, also for a card that is refused everywhere: anybody can type a buyer's address.
+        BY_BUYER.add(buyer)
     # In a fixed order: two orders with the same visitors would deadlock otherwise.
     widest: list[str] = []
     for share in SHARES:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, Subject, University
-from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.models import Account, Enrolment, MoodleCourse, Provisioning
 from apps.core.models import DeletedRow, Mail, StaffAction
 from apps.core.privacy import erase_all, preview_erasure, purge_all
 from apps.invoices.models import BillingDetails, Invoice
@@ -23,7 +23,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, PromoUse, ReferralReward
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.tests.test_staff_limits import make_order
-from apps.pages.models import Faq
+from apps.pages.models import Faq, LessonSample
 from apps.pricing.models import PromoCode
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from tests.helpers.admin import admin_url, asked_fields
@@ -402,6 +402,24 @@ def test_deleted_subject_comes_back_with_its_lesson_prices_and_codes(client):
     assert list(PromoCode.objects.get().subjects.all()) == [back]
     assert University.objects.get(pk=university.pk).subjects_count == 1
     assert not DeletedRow.objects.exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_deleted_rows_come_back_with_those_of_other_apps(client):
+    """A course of Moodle, and the sample of a lesson, name the row that they belong to."""
+    subject = make_subject("Álgebra", lessons=1)
+    MoodleCourse.objects.create(subject=subject, shortname="algebra", course_id=7)
+    LessonSample.objects.create(
+        lesson=subject.lessons.get(), first_page="Página", test="¿Uno?\n+ sí\n- no"
+    )
+    delete(client, subject.lessons.get())
+    delete(client, subject)
+    assert not MoodleCourse.objects.exists()
+
+    restore(client, *DeletedRow.objects.all())
+
+    assert MoodleCourse.objects.get().subject == subject
+    assert LessonSample.objects.get().lesson.subject == subject
 
 
 @pytest.mark.usefixtures("carla")

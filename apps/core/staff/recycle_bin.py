@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.apps import apps
 from django.contrib.admin.utils import NestedObjects
 from django.core import serializers
 from django.core.serializers.base import DeserializationError
@@ -50,23 +49,25 @@ def keep(rows: Iterable[Model], *, deleted_by: str) -> None:
 
 
 def _serialized(row: Model) -> Any:
-    """The row and everything that is deleted with it, parents first."""
+    """The row and everything that is deleted with it."""
     collector = NestedObjects(using=DEFAULT_DB_ALIAS)
     collector.collect([row])
     found = [one for rows in collector.data.values() for one in rows]
     for queryset in collector.fast_deletes:
         found += list(queryset)
-    order = {model: number for number, model in enumerate(_parents_first())}
     unique = {(type(one), one.pk): one for one in found}.values()
-    ordered = sorted(unique, key=lambda one: order[type(one)])
-    return json.loads(serializers.serialize("json", ordered))
+    return json.loads(serializers.serialize("json", unique))
 
 
-def _parents_first() -> list[type[Model]]:
-    by_app = [(config, None) for config in apps.get_app_configs()]
-    sorted_models = serializers.sort_dependencies(by_app, allow_cycles=True)
-    through = [m for m in apps.get_models(include_auto_created=True) if m._meta.auto_created]
-    return [*sorted_models, *through]
+def _parents(model: type[Model], below: frozenset[type[Model]] = frozenset()) -> int:
+    """How many models are above this one by foreign keys, in their longest chain."""
+    above = {
+        field.remote_field.model
+        for field in model._meta.concrete_fields
+        if isinstance(field, ForeignKey)
+    }
+    further = above - below - {model}
+    return max((1 + _parents(parent, below | {model}) for parent in further), default=0)
 
 
 @transaction.atomic
@@ -75,9 +76,10 @@ def restore(deleted: DeletedRow) -> str:
     try:
         with transaction.atomic():
             restored = list(serializers.deserialize("json", json.dumps(deleted.data)))
+            restored.sort(key=lambda one: _parents(type(one.object)))
+            _refuse_missing_parents([one.object for one in restored])
             for one in restored:
                 _insert(one)
-            _refuse_missing_parents([one.object for one in restored])
             for one in restored:
                 if not one.object._meta.auto_created:
                     # An ordinary save refreshes stored counts, as after any change.
@@ -108,7 +110,7 @@ def _insert(one: Any) -> None:
 
 
 def _refuse_missing_parents(rows: list[Model]) -> None:
-    """Raise CannotRestore if a row belongs to one that no longer exists."""
+    """Raise CannotRestore if a row belongs to one that no longer exists, and is none of these."""
     links = {
         (field.remote_field.model, field.target_field.name, getattr(row, field.attname))
         for row in rows
@@ -116,6 +118,8 @@ def _refuse_missing_parents(rows: list[Model]) -> None:
         if isinstance(field, ForeignKey)
     }
     for parent, name, value in links:
+        if any(type(row) is parent and getattr(row, name) == value for row in rows):
+            continue
         if value is None or parent._base_manager.filter(**{name: value}).exists():
             continue
         raise CannotRestore(

@@ -190,10 +190,13 @@ def test_card_that_is_refused_in_many_orders_blocks_its_users(refuse, buy):
     for number in range(ORDERS_PER_CARD):
         refuse(buy(number)[1])
     assert buy(0)[0] == 200
-    refuse(buy(50)[1])
+    placed = buy(50)[1]
+    refuse(placed)
 
     assert_refused(buy(50))
     assert buy(51)[0] == 200
+    # Nor does it keep the address out that was typed with it: its owner is elsewhere.
+    assert buy(52, email=Order.objects.get(pk=placed["order_id"]).email)[0] == 200
 
 
 def test_open_payment_of_a_blocked_buyer_is_canceled(refuse, sandbox, buy, work):
