@@ -14,6 +14,7 @@ from apps.core.random_codes import random_code
 from apps.core.staff.limits import give_offer
 from apps.leads.inbox.conversation import (
     add_entry,
+    count_answer,
     entry_with_key,
     locked_lead,
     note_first_answer,
@@ -36,11 +37,13 @@ def send_quote_to(*, lead_id: int, budget: Budget, author: Any, key_id: UUID) ->
     """Send the person of a lead a quote of these subjects, priced as the calculator would.
 
     A lead has one quote. For another one a lead of the same person is opened, which belongs to the
-    author. None if `key_id` sent a quote before. Raises Invalid if a subject is not on sale.
+    author. None if `key_id` sent a quote before. Raises Invalid if a subject is not on sale, and
+    TooManyRequests.
     """
     lead = locked_lead(lead_id)
     if entry_with_key(key_id) is not None:
         return None
+    count_answer(lead, author)
     if Quote.objects.filter(lead=lead).exists():
         lead = Lead.objects.create(
             kind=Lead.Kind.QUOTE,

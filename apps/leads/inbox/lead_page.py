@@ -98,13 +98,17 @@ class LeadPage:
         form = AnswerForm(request.POST)
         if not form.is_valid():
             return self._page(request, lead, answer_form=form)
-        entry = answer_lead(
-            lead_id=lead.pk,
-            author=request.user,
-            subject=form.cleaned_data["subject"],
-            body=form.cleaned_data["body"],
-            key_id=form.cleaned_data["key_id"],
-        )
+        try:
+            entry = answer_lead(
+                lead_id=lead.pk,
+                author=request.user,
+                subject=form.cleaned_data["subject"],
+                body=form.cleaned_data["body"],
+                key_id=form.cleaned_data["key_id"],
+            )
+        except AcademyError as error:
+            form.add_error(None, error.message)
+            return self._page(request, lead, answer_form=form)
         if entry is None:
             messages.warning(request, "Esa respuesta ya estaba enviada.")
             return self._back(lead)

@@ -17,7 +17,7 @@ from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all
-from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead
+from apps.leads.inbox.conversation import TO_MAILBOX, add_note, answer_lead, assign_lead
 from apps.leads.inbox.first_answers import in_words, median_first_answer
 from apps.leads.models import AnswerTemplate, Lead, LeadEntry, Quote
 from apps.leads.tests.payloads import CONTACT, VISITOR
@@ -90,6 +90,18 @@ def test_answer_is_mailed_once_and_the_conversation_is_kept(client, carla, lead)
     assert "Correo pendiente" in shown
     entry = LogEntry.objects.get(object_id=str(lead.pk))
     assert (entry.user, "Sí" in entry.change_message) == (carla, False)
+
+
+@pytest.mark.usefixtures("carla")
+def test_answers_to_one_mailbox_are_bounded_and_the_text_is_kept(client, lead):
+    """A stolen session of staff would make the academy a sender of spam."""
+    for number in range(TO_MAILBOX.times):
+        send(client, lead, "answer", subject="Hola", body=f"Texto {number}")
+    page = send(client, lead, "answer", subject="Hola", body="Otro más")
+
+    assert Mail.objects.filter(template="lead_answer").count() == TO_MAILBOX.times
+    assert "Otro más" in page.text
+    assert "Demasiad" in page.context["answer_form"].non_field_errors()[0]
 
 
 @pytest.mark.usefixtures("carla")
