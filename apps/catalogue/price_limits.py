@@ -34,12 +34,11 @@ def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, D
     `least_price`. Each complete subject raises the volume discount of the whole cart: a few for
     nothing would take it to its highest step.
 
-
-    It is compared with the price of 30 days ago, or with the last price that somebody else has set
-    since, if that is higher. A campaign that the user has saved in these days takes its percentage
-    off the new price. The user's row stays locked until the transaction ends: otherwise a campaign
-    and a price that are saved at the same moment would both be within the limit. `user` is None
-    for the shop itself.
+    A later price is compared with that of 30 days ago, or with the last one that somebody else has
+    set since, if that is higher. A campaign that the user has saved in these days takes its
+    percentage off the new price. The user's row stays locked until the transaction ends: otherwise
+    a campaign and a price that are saved at the same moment would both be within the limit. `user`
+    is None for the shop itself.
     """
     if user is None or user.is_superuser:
         return

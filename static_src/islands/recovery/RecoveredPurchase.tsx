@@ -121,9 +121,11 @@ export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Pr
   if (order.items.length === 0) return <NothingLeft order={order} />;
   if (purchase.step === "contact") {
     const refused = Object.values(contactErrors).some(Boolean);
+    const isKnown = before.email !== "";
     return (
       <section className="card recovery__contact" aria-labelledby="recovery-contact">
         <h2 id="recovery-contact">Tus datos</h2>
+        {!isKnown && <p>Por si otra persona tiene este enlace, escribe tus datos otra vez.</p>}
         <ContactStep
           contact={contact}
           gift={null}
@@ -137,10 +139,12 @@ export function RecoveredPurchase({ order: saved, token, pricing, ...props }: Pr
               history.replaceState(history.state, "", recoveryUrl({ orderId: saved.id, token }));
             dispatch({ type: "contact_accepted" });
           }}
-          onCancel={() => {
-            if (contact !== before) dispatch({ type: "contact_edited", contact: before });
-            dispatch({ type: "contact_accepted" });
-          }}
+          {...(isKnown && {
+            onCancel() {
+              if (contact !== before) dispatch({ type: "contact_edited", contact: before });
+              dispatch({ type: "contact_accepted" });
+            },
+          })}
         />
       </section>
     );

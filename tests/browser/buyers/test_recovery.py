@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from apps.catalogue.models import Lesson
 from apps.orders.models import Order
-from tests.browser.records import only_order, save_for_later
+from tests.browser.records import check_out, only_order, save_for_later
 from tests.browser.visitor import HeldRequests, expect_beside, expect_to_fit, set_text_size
 from tests.helpers.factories import single, whole
 
@@ -127,3 +127,27 @@ def test_changed_price_and_expired_lesson_are_shown_before_the_payment(
     order = only_order(email)
     assert (order.status, order.total_cents) == (Order.Status.PAID, 20_900)
     assert [line.name for line in order.lines.all()] == [maths.name]
+
+
+def test_cart_that_others_may_know_asks_its_buyer_for_the_contact_data_again(
+    new_visitor, maths, email
+):
+    link = save_for_later(email, whole(maths), total="190")
+    page = new_visitor(viewport={"width": 390, "height": 844}).page
+    page.goto(link)
+    expect(page.get_by_role("region", name="Tu matrícula")).to_contain_text(email)
+    order = only_order(email)
+    saved = {"recovery_order_id": order.pk, "token": order.auth_token, "phone": "+34611222333"}
+    check_out(email, whole(maths), total="190", **saved)
+
+    page.goto(link)
+
+    expect(page.get_by_role("heading", name="Tus datos")).to_be_visible()
+    expect(page.get_by_label("Email")).to_have_value("")
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Teléfono").fill("611222333")
+    expect(page.get_by_role("button", name="Volver sin cambiar")).to_have_count(0)
+    for box in ("términos y condiciones", "política de privacidad"):
+        page.get_by_role("checkbox", name=box).check()
+    page.get_by_role("button", name="Continuar").click()
+    expect(page.get_by_role("region", name="Tu matrícula")).to_contain_text(email)
