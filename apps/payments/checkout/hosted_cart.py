@@ -12,8 +12,7 @@ from apps.payments.stripe.sessions import HostedCart, HostedLine
 from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 
-# Stripe's limits for a session in payment mode.
-LINES_AT_MOST = 100
+# Stripe's limits for a session in payment mode. Its 100 lines are as many as a cart has.
 COUPON_NAME_AT_MOST = 40
 DESCRIPTION_AT_MOST = 500
 
@@ -25,10 +24,6 @@ def hosted_cart(offer: Offer) -> HostedCart:
     lines = [
         HostedLine(line.name, line.list_price_cents, _where(line.subject)) for line in offer.lines
     ]
-    if len(lines) > LINES_AT_MOST:
-        kept, rest = lines[: LINES_AT_MOST - 1], lines[LINES_AT_MOST - 1 :]
-        rest_cents = sum(line.amount_cents for line in rest)
-        lines = [*kept, HostedLine(f"{len(rest)} artículos más", rest_cents, _names(rest))]
     discounts = offer.discounts
     name = " + ".join(discount.name for discount in discounts)
     return HostedCart(
@@ -72,10 +67,6 @@ def _discounts(offer: Offer) -> str:
 
 def _where(subject: Subject) -> str:
     return _cut(f"{subject.degree.name} · {subject.degree.university.name}")
-
-
-def _names(lines: list[HostedLine]) -> str:
-    return _cut(", ".join(line.name for line in lines))
 
 
 def _cut(text: str) -> str:
