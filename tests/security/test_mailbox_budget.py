@@ -230,7 +230,7 @@ ORIGINS = {
     "subject_published": Origin.EVENT,
     "university_confirm": Origin.FORM,
     "university_open": Origin.OWNER,
-    "transfer_details": Origin.FORM,
+    "transfer_details": Origin.ORDER,
     "transfer_reminder": Origin.EVENT,
     "withdrawal_acknowledged": "of its order",
     "withdrawal_declined": Origin.STAFF,

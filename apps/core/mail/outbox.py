@@ -66,8 +66,8 @@ def queue_mail(
     budget of its own. `network` is that of the visitor, for mails which the form does not count.
 
     If strangers have used up the budget of the mailbox or of the network, the mail is stored as
-    withheld, and staff decide about it. Raises TooManyRequests instead if a visitor waits for the
-    answer, LookupError for an unknown template, and TransactionManagementError outside a
+    withheld, and staff decide about it. Raises TooManyRequests instead for a form that is nothing
+    without its mail, LookupError for an unknown template, and TransactionManagementError outside a
     transaction.
     """
     if not is_registered(template):

@@ -30,7 +30,9 @@ class Origin(Enum):
     PAYMENT = "payment"
     # A visitor has typed the address into a form and waits for the answer, which may be 429.
     FORM = "form"
-    # The same, but this visitor has shown that the address is theirs.
+    # The same, but what the visitor asks for is done without the mail, too.
+    ORDER = "order"
+    # As FORM, but this visitor has shown that the address is theirs.
     OWNER_FORM = "owner-form"
     # A visitor who typed the address causes it later, or without asking for a mail.
     EVENT = "event"
@@ -88,7 +90,7 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     # Both are counted, whatever the first one says.
     in_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
     in_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
-    of_all = origin is not Origin.FORM or _fits(ALL_FORMS, "all")
+    of_all = origin not in (Origin.FORM, Origin.ORDER) or _fits(ALL_FORMS, "all")
     of_network = not network or _fits(FORM_MAILS_OF_NETWORK, network)
     return in_hour and in_day and of_all and of_network
 

@@ -34,7 +34,7 @@ def register() -> None:
         "transfer_details",
         "Datos para pagar tu {{ order_name }} por transferencia",
         order_to_pay_context,
-        origin=Origin.FORM,
+        origin=Origin.ORDER,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
             "greeting": "Hola:",

@@ -41,10 +41,10 @@ class TransferUnavailable(Conflict):
     message = "Este pedido no se puede pagar por transferencia. Elige otro medio de pago."
 
 
-def await_transfer(order: Order, *, origin: Origin = Origin.FORM) -> StaffOrder:
+def await_transfer(order: Order, *, origin: Origin = Origin.ORDER) -> StaffOrder:
     """Let the placed order wait for a transfer, and mail its buyer how to make it. Repeatable.
 
-    `origin` says who causes the mail.
+    `origin` says who causes the mail. It may be withheld: the checkout's answer has the details.
     Part of the caller's transaction, which holds the order's lock. Raises TransferUnavailable, and
     OpenPaymentInTheWay if the caller has to cancel an open payment first.
     """

@@ -59,9 +59,11 @@ class Checkout:
         return self.buyer_is_known or not self.save_for_later
 
     @property
-    def origin_of_mails(self) -> Origin:
-        """The origin of the mails that the buyer waits for."""
-        return Origin.OWNER_FORM if self.buyer_is_known else Origin.FORM
+    def origin_of_mail(self) -> Origin:
+        """The origin of the mail of a saved cart, or of an order by transfer."""
+        if self.buyer_is_known:
+            return Origin.OWNER_FORM
+        return Origin.FORM if self.save_for_later else Origin.ORDER
 
 
 @dataclass(frozen=True)

@@ -131,9 +131,9 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
                 placed = place(checkout)
                 refuse_held_code(placed, checkout, visitor=visitor)
                 if checkout.save_for_later:
-                    _mail_recovery_link(placed.order, checkout.origin_of_mails)
+                    _mail_recovery_link(placed.order, checkout.origin_of_mail)
                 elif checkout.by_transfer and placed.offer.total_cents >= CARD_MINIMUM_CENTS:
-                    transfer = await_transfer(placed.order, origin=checkout.origin_of_mails)
+                    transfer = await_transfer(placed.order, origin=checkout.origin_of_mail)
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
