@@ -377,7 +377,8 @@ class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
         idnumber = course.get("idnumber", "")
         if is_idnumber(idnumber) and idnumber.strip() != own:
             return True
-        return MoodleCourse.objects.filter(course_id=course["id"]).exists()
+        entry = MoodleCourse(course_id=course["id"], shortname=course["shortname"])
+        return entry.opened_by_others()
 
 
 @admin.register(MoodleCourse)

@@ -2,6 +2,7 @@ import secrets
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -498,6 +499,20 @@ class MoodleCourse(models.Model):
 
     def __str__(self) -> str:
         return f"{self.lesson or self.subject}: {self.shortname}"
+
+    def refuses_return(self, by: Any) -> str:
+        """Why this member of staff may not bring the row back from the bin; empty if they may."""
+        if by.has_perm("classroom.change_moodlecourse") or not self.opened_by_others():
+            return ""
+        return (
+            f"el curso «{self.shortname}» de Moodle ya lo abre otra asignatura o lección. "
+            "Compartirlo es cosa de Dirección."
+        )
+
+    def opened_by_others(self) -> bool:
+        """Whether another entry opens the course, also one that Moodle has restored meanwhile."""
+        same = Q(course_id=self.course_id) | Q(shortname__iexact=self.shortname)
+        return MoodleCourse.objects.filter(same).exclude(pk=self.pk).exists()
 
 
 class EntryCode(models.Model):

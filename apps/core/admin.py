@@ -377,18 +377,21 @@ class MailAdmin(ReadOnlyAdmin):
         description="Enviar los fallidos, los retenidos y los descartados", permissions=["retry"]
     )
     def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> TemplateResponse | None:
-        """Send what was not sent. Discarded mails are sent after a question only."""
+        """Send what was not sent; those withheld or discarded after a question only."""
         states = _counts(mails, Mail.Status.FAILED, Mail.Status.WITHHELD, Mail.Status.DROPPED)
-        if states[Mail.Status.DROPPED]:
+        if states[Mail.Status.DROPPED] or states[Mail.Status.WITHHELD]:
             total = sum(states.values())
+            boxes = mails.filter(status__in=states).values("to").distinct().count()
             will = "Se enviará" if total == 1 else "Se enviarán"
             asked = question(
                 self,
                 request,
                 mails,
-                title="¿Enviar también los descartados?",
+                title="¿Enviar también los retenidos y los descartados?",
                 facts=(
-                    f"{will} {how_many(total, 'correo', 'correos')}: {_by_state(states)}.",
+                    f"{will} {how_many(total, 'correo', 'correos')} a "
+                    f"{how_many(boxes, 'dirección', 'direcciones')}: {_by_state(states)}.",
+                    "Los retenidos son los que pasaban de lo que una dirección recibe en una hora.",
                     "Los descartados son los que alguien decidió no enviar o los que ya no "
                     "hacían falta; estos últimos tampoco se enviarán ahora.",
                 ),

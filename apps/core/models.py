@@ -20,6 +20,7 @@ from apps.core.staff_limit_records import StaffExtension as StaffExtension
 from apps.core.staff_limit_records import StaffLimit as StaffLimit
 from apps.core.staff_records import DeletedRow as DeletedRow
 from apps.core.staff_records import StaffAction as StaffAction
+from apps.core.text_links import refuse_friend_code
 from apps.core.ways_to_pay import TakesPayments
 
 # Only https or a path of this site. A browser reads "//host" and "/\host" as another site's
@@ -64,6 +65,7 @@ IDENTITY_FIELDS = (
     "support_email",
     "support_phone",
     "whatsapp_url",
+    "marketplace_url",
     "portal_url",
     "portal_profile_url",
     "classroom_progress",
@@ -232,6 +234,9 @@ class LegalText(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title} (versión {self.version})"
+
+    def clean(self) -> None:
+        refuse_friend_code(title=self.title, body=self.body)
 
     def html(self) -> SafeString:
         """The body with the owner's current data in its placeholders."""

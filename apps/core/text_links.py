@@ -4,6 +4,8 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
+from django.core.exceptions import ValidationError
+
 # The beginning of each friend code that the shop makes.
 FRIEND_CODE = "AMIGO-"
 FRIEND_CODE_REFUSED = (
@@ -27,3 +29,10 @@ def names_friend_code(text: str) -> bool:
     Its owner would be paid for each buyer whom the academy itself has sent.
     """
     return FRIEND_CODE in unquote(text).upper()
+
+
+def refuse_friend_code(**texts: str) -> None:
+    """Raise ValidationError for each of these fields of a form that has a friend code."""
+    found = {name: FRIEND_CODE_REFUSED for name, text in texts.items() if names_friend_code(text)}
+    if found:
+        raise ValidationError(found)

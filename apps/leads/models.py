@@ -5,7 +5,6 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
@@ -13,7 +12,7 @@ from django.utils import timezone
 
 from apps.catalogue.models import Degree, Subject
 from apps.core.models import LegalText
-from apps.core.text_links import FRIEND_CODE_REFUSED, names_friend_code
+from apps.core.text_links import refuse_friend_code
 from apps.leads.announced.models import UniversityNotice as UniversityNotice
 from apps.leads.withdrawal.models import Withdrawal
 from apps.pricing.models import PromoCode
@@ -235,8 +234,7 @@ class AnswerTemplate(models.Model):
         return self.name
 
     def clean(self) -> None:
-        if names_friend_code(self.body):
-            raise ValidationError({"body": FRIEND_CODE_REFUSED})
+        refuse_friend_code(subject=self.subject, body=self.body)
 
     def text_for(self, lead: Lead) -> str:
         """The text with the visitor's first name, or without a name if there is none."""

@@ -14,7 +14,7 @@ from apps.catalogue.models import Degree, Lesson, Subject
 from apps.core.models import VIMEO
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
-from apps.core.text_links import FRIEND_CODE_REFUSED, names_friend_code
+from apps.core.text_links import refuse_friend_code
 from apps.pages.opinions.models import Opinion
 
 __all__ = (
@@ -248,8 +248,7 @@ class Faq(Positioned):
         return self.question
 
     def clean(self) -> None:
-        if names_friend_code(self.answer):
-            raise ValidationError({"answer": FRIEND_CODE_REFUSED})
+        refuse_friend_code(question=self.question, answer=self.answer)
 
 
 class PricePlan(Positioned):
@@ -281,6 +280,9 @@ class PricePlan(Positioned):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        refuse_friend_code(note=self.note, included=self.included, excluded=self.excluded)
 
     @property
     def price_cents(self) -> int:
@@ -327,5 +329,4 @@ class Redirect(models.Model):
     def clean(self) -> None:
         if self.old_path == self.target.partition("#")[0].partition("?")[0]:
             raise ValidationError({"target": "Una dirección no puede llevar a sí misma."})
-        if names_friend_code(self.target):
-            raise ValidationError({"target": FRIEND_CODE_REFUSED})
+        refuse_friend_code(target=self.target)

@@ -20,6 +20,7 @@ from apps.core.mail.outbox import deliver_mail
 from apps.core.staff.fresh_password import GIVEN_AT
 from apps.leads.models import Attachment, Lead
 from apps.orders.models import Dispute, Order
+from apps.pricing.models import PromoCode
 from apps.students.models import Student
 from tests.helpers.one_of_everything import make_one_of_everything
 
@@ -49,6 +50,8 @@ def first_rows():
     CatalogueUpload.objects.create(uploaded_by=staff, name="c.csv", content=b"x")
     deliver_mail.enqueue(mail_id=0)
     create_groups()
+    # Friend codes are never deleted: the rows of the tables are those that may be.
+    PromoCode.objects.update(is_referral_code=False)
     return {model: model._default_manager.first() for model in apps.get_models()}
 
 

@@ -6,14 +6,17 @@ import re
 from decimal import Decimal
 
 import pytest
+from django.db import transaction
 from django.urls import reverse
 
 from apps.core.models import StaffAction
 from apps.orders.models import Order, PromoUse
+from apps.orders.promo.uses import release
 from apps.pricing.models import PromoBatch, PromoCode
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, forget_password, make_staff, press
-from tests.helpers.factories import make_subject
+from tests.helpers.factories import make_promo, make_subject
+from tests.helpers.friend_codes import place_order
 
 pytestmark = pytest.mark.django_db
 
@@ -105,6 +108,38 @@ def test_codes_of_a_batch_are_masked_for_whoever_may_not_download_them(client, g
     assert opened.request["PATH_INFO"] == admin_url(PromoCode, "change", row.pk)
     readings = StaffAction.objects.filter(about="pricing.promocode", kind="read")
     assert readings.filter(object_id=str(row.pk), actor_name="lucia").exists()
+
+
+@pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
+def test_unused_code_of_a_batch_is_masked_in_the_list_of_uses_too(client, group):
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    make_promo("FERIA-ABCDEF", kind="FIJO", value="100", batch=batch, max_uses=1)
+    placed = place_order(make_subject(price="200.00"), total=9000, code="FERIA-ABCDEF")
+    with transaction.atomic():
+        release(placed.order)
+    make_staff("lucia", group=group, client=client)
+    uses = admin_url(PromoUse, "changelist")
+
+    page = client.get(uses).text
+    assert "FERIA-••••••" in page
+    assert "FERIA-ABCDEF" not in page
+    for text, count in (("ABC", 0), ("feria-abcdef", 1), (placed.order.email, 1)):
+        assert client.get(uses, {"q": text}).context["cl"].result_count == count
+
+
+@pytest.mark.usefixtures("carla")
+def test_codes_that_somebody_was_given_are_not_deleted(client):
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    of_batch = make_promo("FERIA-ABCDEF", kind="FIJO", value="15", batch=batch)
+    student = Student.objects.create(email="popular@example.com")
+    of_friend = make_promo("AMIGO-X", kind="FIJO", value="15", is_referral_code=True,
+                           student=student)  # fmt: skip
+    for code in (of_batch, of_friend):
+        answer = client.post(admin_url(PromoCode, "delete", code.pk), {"post": "yes"})
+        assert answer.status_code == 403
+    press(client, admin_url(PromoCode, "changelist"), "delete_selected", of_batch, of_friend,
+          post="yes")  # fmt: skip
+    assert PromoCode.objects.count() == 2
 
 
 @pytest.mark.usefixtures("carla")

@@ -102,6 +102,15 @@ def test_discarded_mails_that_are_chosen_are_sent_after_a_question(client):
     assert states == ["queued", "queued", "sent"]
 
 
+def test_withheld_mails_are_sent_after_a_question_that_counts_their_mailboxes(client):
+    make_staff("carla", group="Atención", client=client)
+    mails = _mails(*["withheld"] * 3)
+    Mail.objects.update(to="victim@example.com")
+    _, text = _ask(client, Mail, "send_again", *mails)
+    assert "3 correos a 1 dirección: 3 retenidos" in text
+    assert Mail.objects.filter(status="withheld").count() == 3
+
+
 def test_lost_charges_are_attended_one_by_one_and_after_a_question(client):
     make_staff("mario", group="Contabilidad", client=client)
     of_shop = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import (
@@ -20,6 +20,7 @@ from django.db.models import (
     Model,
     QuerySet,
 )
+from django.forms import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -51,9 +52,11 @@ from apps.core.staff.staff_log import with_values
 if TYPE_CHECKING:
     _TabularInline = admin.TabularInline[Any, Any]
     _Paginator = Paginator[Any]
+    _InlineFormSet = BaseInlineFormSet[Any, Any, Any]
 else:
     _TabularInline = admin.TabularInline
     _Paginator = Paginator
+    _InlineFormSet = BaseInlineFormSet
 
 NOTHING = "–"
 # All decimal columns of the shop are amounts and percentages that staff type with a comma. Chosen
@@ -291,12 +294,37 @@ class ReadOnlyAdmin(_ReadOnly, AcademyModelAdmin):
     pass
 
 
+class _ChecksDeletions(_InlineFormSet):
+    """Asks for what a row's own page, if there is one, asks before the row is deleted."""
+
+    request: HttpRequest
+
+    def clean(self) -> None:
+        super().clean()
+        page = admin.site._registry.get(cast(type[Model], self.model))
+        if page is None:
+            return
+        for row in (form.instance for form in self.deleted_forms if form.instance.pk):
+            forbidden = page.get_deleted_objects([row], self.request)[2]
+            if forbidden:
+                raise ValidationError(
+                    f"No puedes borrar «{row}»: no tienes permiso para borrar lo que se borraría "
+                    f"con ello ({', '.join(sorted(map(str, forbidden)))})."
+                )
+
+
 class RowsInline(_TabularInline):
     """Inline rows that staff edit with their parent."""
 
+    formset = _ChecksDeletions
     formfield_overrides = FORM_FIELDS
     extra = 0
     show_change_link = True
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        formset: Any = super().get_formset(request, obj, **kwargs)
+        formset.request = request
+        return formset
 
 
 class ReadOnlyRowsInline(_ReadOnly, _TabularInline):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.apps import apps
 from django.contrib.admin.utils import NestedObjects
 from django.core import serializers
 from django.core.serializers.base import DeserializationError
@@ -71,13 +72,21 @@ def _parents(model: type[Model], below: frozenset[type[Model]] = frozenset()) ->
 
 
 @transaction.atomic
-def restore(deleted: DeletedRow) -> str:
-    """Bring a row back with its number; return its name. Raises CannotRestore."""
+def restore(deleted: DeletedRow, *, by: Any) -> Model:
+    """Bring a row back with its number, and return it. Raises CannotRestore.
+
+    A model's own `refuses_return(by)` says in Spanish why this member of staff may not have it
+    back; it is empty if they may.
+    """
     try:
         with transaction.atomic():
             restored = list(serializers.deserialize("json", json.dumps(deleted.data)))
             restored.sort(key=lambda one: _parents(type(one.object)))
             _refuse_missing_parents([one.object for one in restored])
+            for one in restored:
+                refuses = getattr(one.object, "refuses_return", None)
+                if refuses is not None and (reason := refuses(by)):
+                    raise CannotRestore(reason)
             for one in restored:
                 _insert(one)
             for one in restored:
@@ -87,8 +96,9 @@ def restore(deleted: DeletedRow) -> str:
             _check_foreign_keys()
     except (IntegrityError, DeserializationError) as error:
         raise CannotRestore from error
+    row: Model = apps.get_model(deleted.about)._base_manager.get(pk=deleted.object_id)
     deleted.delete()
-    return deleted.object_repr
+    return row
 
 
 def _insert(one: Any) -> None:

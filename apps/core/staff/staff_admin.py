@@ -15,7 +15,7 @@ from django.utils.text import capfirst
 from apps.core.models import DeletedRow, StaffAction
 from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, moment
 from apps.core.staff.admin_filters import LoggedFilter
-from apps.core.staff.admin_log import logged_numbers
+from apps.core.staff.admin_log import log_action, logged_numbers
 from apps.core.staff.recycle_bin import SWITCHED_OFF, CannotRestore, restore
 
 
@@ -117,6 +117,7 @@ class DeletedRowAdmin(ReadOnlyAdmin):
     fields = ("object_repr", "about_shown", "deleted_by", "deleted_at", "with_it")
     readonly_fields = ("about_shown", "with_it")
     actions = ("restore",)
+    logged_by_row = ("restore",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedRow]:
         """Only rows of models that this member of staff may see."""
@@ -145,13 +146,15 @@ class DeletedRowAdmin(ReadOnlyAdmin):
                     raise CannotRestore(
                         f"no tienes permiso para crear nada del tipo «{_kind_of_row(row.about)}»."
                     )
-                name = restore(row)
+                restored = restore(row, by=request.user)
             except CannotRestore as refusal:
                 sentence = f"No se puede recuperar «{row}»: {refusal.message}"
                 self.message_user(request, sentence, messages.ERROR)
             else:
                 off = " Está sin activar." if row.about in SWITCHED_OFF else ""
-                self.message_user(request, f"Recuperado: {name}.{off}", messages.SUCCESS)
+                log_action(request, restored, "Recuperado de la papelera")
+                text = f"Recuperado: {row.object_repr}.{off}"
+                self.message_user(request, text, messages.SUCCESS)
 
     def has_restore_permission(self, request: HttpRequest) -> bool:
         # A deleted row has no edit form, so its change permission controls this action.

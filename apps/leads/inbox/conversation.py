@@ -5,20 +5,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail
-from apps.core.web.throttle import Limit
+from apps.leads.answer_limits import count_answer
 from apps.leads.models import Lead, LeadEntry
-
-# What the academy never needs, and a computer that somebody left unattended could send.
-OF_AUTHOR = Limit("answers-of-author", times=200, seconds=86400)
-TO_MAILBOX = Limit("answers-to-mailbox", times=10, seconds=3600)
-
-
-def count_answer(lead: Lead, author: Any) -> None:
-    """Count a mail in the author's own words, or with a quote. Raises TooManyRequests."""
-    OF_AUTHOR.count_key(str(author.pk))
-    TO_MAILBOX.count_key(email_identity(lead.email))
 
 
 @transaction.atomic
@@ -33,7 +22,7 @@ def answer_lead(
     lead = locked_lead(lead_id)
     if entry_with_key(key_id) is not None:
         return None
-    count_answer(lead, author)
+    count_answer(lead.email, author)
     entry = add_entry(lead, LeadEntry.Kind.ANSWER, author, body, subject=subject, key_id=key_id)
     note_first_answer(lead, author)
     queue_mail(

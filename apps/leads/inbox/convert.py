@@ -12,9 +12,9 @@ from django.utils.timezone import localtime
 from apps.core.money import format_euros, to_cents
 from apps.core.random_codes import random_code
 from apps.core.staff.limits import give_offer
+from apps.leads.answer_limits import count_answer
 from apps.leads.inbox.conversation import (
     add_entry,
-    count_answer,
     entry_with_key,
     locked_lead,
     note_first_answer,
@@ -43,7 +43,7 @@ def send_quote_to(*, lead_id: int, budget: Budget, author: Any, key_id: UUID) ->
     lead = locked_lead(lead_id)
     if entry_with_key(key_id) is not None:
         return None
-    count_answer(lead, author)
+    count_answer(lead.email, author)
     if Quote.objects.filter(lead=lead).exists():
         lead = Lead.objects.create(
             kind=Lead.Kind.QUOTE,

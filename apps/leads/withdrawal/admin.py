@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from apps.classroom.models import Account, Provisioning
 from apps.classroom.progress import proof_of_use
+from apps.core.errors import TooManyRequests
 from apps.core.staff.admin_base import (
     NOTHING,
     AcademyModelAdmin,
@@ -24,6 +25,7 @@ from apps.core.staff.admin_base import (
 )
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import choice_filter, range_filter
+from apps.leads.answer_limits import count_answer
 from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund
@@ -45,6 +47,7 @@ def refunds_of(order: Order) -> QuerySet[Refund]:
 class WithdrawalForm(forms.ModelForm[Withdrawal]):
     # Whether the editor may refund orders.
     may_refund = False
+    editor: Any = None
 
     class Meta:
         model = Withdrawal
@@ -59,16 +62,34 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         order = data.get("order", self.instance.order)
         if data.get("status") == Withdrawal.Status.REFUNDED:
             self._check_refund(order)
-        if data.get("status") == Withdrawal.Status.DECLINED and not data.get("answer"):
-            self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
+        elif "order" in self.changed_data:
+            self._check_order(order)
+        if data.get("status") == Withdrawal.Status.DECLINED:
+            if not data.get("answer"):
+                self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
+            elif "status" in self.changed_data and not self.errors:
+                self._count_answer()
         return data
+
+    def _check_order(self, order: Order | None) -> None:
+        """A case is open until its order is refunded: an earlier refund would hide it."""
+        if order is not None and order.status == Order.Status.REFUNDED:
+            self._check_refund(order)
+        elif self.initial.get("order") and not self.may_refund:
+            self.add_error("order", "El pedido de un desistimiento lo cambia quien devuelve.")
+
+    def _count_answer(self) -> None:
+        try:
+            count_answer(self.instance.email, self.editor)
+        except TooManyRequests as refusal:
+            self.add_error("answer", refusal.message)
 
     def _check_refund(self, order: Order | None) -> None:
         """A clerk can't close a case with an earlier refund, or with that of somebody else."""
         since = self.instance.received_at
         if order is None or not refunds_of(order).filter(created_at__gte=since).exists():
             text = "Ese pedido no tiene ninguna devolución desde que desistió: hazla primero."
-            self.add_error("status", text)
+            self.add_error("order" if "order" in self.changed_data else "status", text)
         elif order.email_identity != self.instance.email_identity and not self.may_refund:
             self.add_error("order", "Ese pedido es de otro correo: lo resuelve quien devuelve.")
 
@@ -141,6 +162,7 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
     ) -> Any:
         form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.may_refund = request.user.has_perm("orders.refund_order")
+        form.editor = request.user
         return form
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -11,6 +11,7 @@ from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
+from apps.core.dates import today
 from apps.core.staff.admin_base import (
     NOTHING,
     ReadOnlyAdmin,
@@ -44,8 +45,11 @@ from apps.orders.models import (
     PromoUse,
     TransferReceipt,
 )
+from apps.orders.models.statuses import INSTALMENT_SETTLED
 from apps.orders.plan.charging import charge_again
 from apps.orders.settlement.unmatched import attend_unmatched_payments, may_be_of_lost_order
+from apps.pricing.admin.code_admin import masked, may_read_batches
+from apps.pricing.models import PromoCode
 
 
 class OfOrderAdmin(ReadOnlyAdmin):
@@ -144,8 +148,29 @@ class InstalmentAdmin(OfOrderAdmin):
     inlines = (AttemptRows,)
 
     @admin.action(description="Cobrar otra vez lo vencido", permissions=["charge"])
-    def charge_again(self, request: HttpRequest, instalments: QuerySet[Instalment]) -> None:
+    def charge_again(
+        self, request: HttpRequest, instalments: QuerySet[Instalment]
+    ) -> TemplateResponse | None:
         """Let the next scheduled run charge the instalments. None is charged before its day."""
+        unpaid = instalments.exclude(status__in=INSTALMENT_SETTLED).filter(due_on__lte=today())
+        if rows := list(unpaid.select_related("order").order_by("pk")):
+            total = money(sum((row.amount for row in rows), Decimal(0)))
+            will = "Se intentará" if len(rows) == 1 else "Se intentarán"
+            asked = question(
+                self,
+                request,
+                instalments,
+                title="¿Cobrar otra vez lo vencido?",
+                facts=(
+                    f"{will} {how_many(len(rows), 'cobro', 'cobros')} en la tarjeta de cada "
+                    f"alumno: {total} en total.",
+                    "Si la tarjeta lo rechaza, se avisa al alumno por correo.",
+                ),
+                names=[f"{row}: {money(row.amount)}" for row in rows],
+                button="Cobrar",
+            )
+            if asked is not None:
+                return asked
         actor = request.user.get_username()
         again = sum(
             charge_again(instalment_id=pk, actor=actor)
@@ -156,10 +181,11 @@ class InstalmentAdmin(OfOrderAdmin):
         if left:
             self.message_user(
                 request,
-                f"No se pueden cobrar: {left}. Están pagados, no han vencido, o su tarjeta ya no "
-                "admite cobros y el alumno tiene que poner otra.",
+                f"No se pueden cobrar: {left}. Están pagados, no han vencido, hoy ya se ha "
+                "rechazado su tarjeta, o ya no admite cobros y el alumno tiene que poner otra.",
                 messages.WARNING,
             )
+        return None
 
     def has_charge_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("orders.change_instalment"))
@@ -282,21 +308,50 @@ class OrderEventAdmin(OfOrderAdmin):
 class PromoUseAdmin(OfOrderAdmin):
     logs_reading = True
     list_display = (
-        "promo_code",
+        "code",
         "order",
         "student",
         "status",
         moment("reserved_at", "reservado"),
         moment("used_at", "usado"),
     )
-    list_display_links = ("promo_code",)
+    list_display_links = ("code",)
     list_filter = ("status", range_filter("reserved_at", "reservado"))
     link_lookups = ("promo_code__id__exact",)
     search_fields = ("promo_code__code", "order__email")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoUse]:
         uses: QuerySet[PromoUse] = super().get_queryset(request)
-        return uses.select_related("promo_code", "order", "student")
+        return uses.select_related("promo_code__batch", "order", "student")
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        columns = super().get_list_display(request)
+        if may_read_batches(request):
+            return columns
+        return ["masked_code" if column == "code" else column for column in columns]
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        return list_display[:1]
+
+    @admin.display(description="código", ordering="promo_code__code")
+    def code(self, use: PromoUse) -> str:
+        return use.promo_code.code
+
+    @admin.display(description="código")
+    def masked_code(self, use: PromoUse) -> str:
+        return masked(use.promo_code)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find the masked codes by a whole code or by their order only."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        if may_read_batches(request) or not search_term.strip():
+            return found, may_repeat
+        shown = Q(promo_code__batch=None, pk__in=found.order_by().values("pk"))
+        whole = Q(promo_code__in=PromoCode.objects.with_code(search_term).values("pk"))
+        of_order = Q(order__email__icontains=search_term.strip())
+        return queryset.filter(shown | whole | of_order), False
 
 
 @admin.register(TransferReceipt)

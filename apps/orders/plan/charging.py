@@ -189,7 +189,8 @@ def charge_again(*, instalment_id: int, actor: str) -> bool:
     """Let the next run charge an unpaid instalment again. Staff ask for this in the admin.
 
     Returns False, and changes nothing, if the instalment is paid or canceled, if its due date has
-    not come, if the order is disputed or takes no instalments, or if its card can't be charged.
+    not come, if the order is disputed or takes no instalments, or if its card can't be charged or
+    was refused today.
     """
     instalment = Instalment.objects.get(pk=instalment_id)
     order = locked_order(instalment.order_id)
@@ -198,6 +199,7 @@ def charge_again(*, instalment_id: int, actor: str) -> bool:
         not card_can_be_charged(order)
         or instalment.status in INSTALMENT_SETTLED
         or instalment.due_on > today()
+        or _is_refused_today(instalment, order)
     ):
         return False
     instalment.status = Instalment.Status.DUE
@@ -210,3 +212,12 @@ def charge_again(*, instalment_id: int, actor: str) -> bool:
         reason=f"Cobrar otra vez el plazo {instalment.number}",
     )
     return True
+
+
+def _is_refused_today(instalment: Instalment, order: Order) -> bool:
+    """Whether the order's card has been refused today: each refusal counts against the shop."""
+    return instalment.attempts.filter(
+        outcome=InstalmentAttempt.Outcome.REFUSED,
+        payment_method=order.card_reference,
+        started_at__gte=midnight(today()),
+    ).exists()

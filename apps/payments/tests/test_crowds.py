@@ -175,10 +175,12 @@ def test_mails_to_ones_own_mailboxes_use_up_none_of_others(wish, settings):
     stranger, owner = Client(REMOTE_ADDR="10.8.0.1"), Client(REMOTE_ADDR=CAMPUS)
     know_device(owner, "ana@example.com")
     answers = [save(stranger, "ana@example.com") for _ in range(an_hour + 1)]
-    assert answers == [200] * an_hour + [429]
+    # An order by transfer is placed without its mail.
+    last = 200 if "by_transfer" in wish else 429
+    assert answers == [200] * an_hour + [last]
     assert save(owner, "ana@example.com") == 200
     assert Mail.objects.latest("pk").status == "queued"
-    assert Mail.objects.filter(status="withheld").count() == an_hour
+    assert Mail.objects.filter(status="withheld").count() == answers.count(200)
 
 
 def test_network_causes_few_carts_of_strangers_with_reminders(settings, sandbox):

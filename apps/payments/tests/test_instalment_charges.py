@@ -23,6 +23,7 @@ from apps.payments.events.reconcile import reconcile
 from apps.payments.jobs import charge_due_instalments
 from apps.payments.stripe.declines import refusal_kind
 from apps.payments.stripe.intents import payment_of_intent
+from tests.helpers.admin import press
 from tests.helpers.plans import (
     ASKS_ALWAYS,
     REFUSED_LATER,
@@ -357,14 +358,23 @@ def test_admin_shows_attempts_and_retries_only_due_instalments(client, admin_use
     with time_machine.travel(day(21), tick=False):
         client.force_login(admin_user)
         page = client.get(reverse("admin:orders_instalment_change", args=[second.pk]))
-        answer = client.post(
-            reverse("admin:orders_instalment_changelist"),
-            {"action": "charge_again", "_selected_action": [second.pk, third.pk]},
-            follow=True,
-        )
+        changelist = reverse("admin:orders_instalment_changelist")
+        ticked = {"action": "charge_again", "_selected_action": [second.pk, third.pk]}
+        question = client.post(changelist, ticked, follow=True).text
+        answer = press(client, changelist, "charge_again", second, third)
 
+    assert "1 cobro" in question
     assert "generic_decline" in page.content.decode()
     text = answer.content.decode()
     assert "Se cobrarán dentro de unos minutos: 1." in text
     assert "No se pueden cobrar: 1." in text
     assert charge_on(21).refused == 1
+
+    # One more refusal a day is enough: each costs the shop, and tells the student.
+    with time_machine.travel(day(21), tick=False):
+        client.force_login(admin_user)
+        again = press(client, changelist, "charge_again", second).text
+    assert "No se pueden cobrar: 1." in again
+    assert charge_on(21).refused == 0
+    with time_machine.travel(day(22), tick=False):
+        assert charge_again(instalment_id=second.pk, actor="carla")

@@ -128,6 +128,11 @@ def may_read_batches(request: HttpRequest) -> bool:
     return request.user.has_perm("pricing.export_promobatch")
 
 
+def masked(promo: PromoCode) -> str:
+    """The code as lists show it to whoever may not read batches."""
+    return promo.batch.pattern.replace("#", "•") if promo.batch else promo.code
+
+
 @admin.register(PromoCode)
 class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     # A code may have an owner.
@@ -181,6 +186,22 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
             obj.off_with_batch = False
         super().save_model(request, obj, form, change)
 
+    def get_readonly_fields(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
+        """A stored code keeps its text, which customers and the academy's own pages know.
+
+        Otherwise a friend code could take over that of another student or of the academy.
+        """
+        return (*self.readonly_fields, "code") if obj else self.readonly_fields
+
+    def has_change_permission(self, request: HttpRequest, obj: PromoCode | None = None) -> bool:
+        is_hidden = obj is not None and obj.is_referral_code and not _may_see_owner(request)
+        return not is_hidden and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: PromoCode | None = None) -> bool:
+        """A code that somebody was given is switched off instead."""
+        is_given = obj is not None and (obj.is_referral_code or obj.batch_id is not None)
+        return not is_given and super().has_delete_permission(request, obj)
+
     def get_fieldsets(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
         """Leave out the owner for whoever may not see students."""
         sections = super().get_fieldsets(request, obj)
@@ -199,7 +220,7 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
     @admin.display(description="código")
     def masked_code(self, promo: PromoCode) -> str:
         """The code; of a batch its pattern alone. The page of one, which is logged, shows it."""
-        return promo.batch.pattern.replace("#", "•") if promo.batch else promo.code
+        return masked(promo)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

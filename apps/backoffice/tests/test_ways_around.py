@@ -1,0 +1,205 @@
+"""What a form refuses, several allowed steps don't reach either."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from apps.catalogue.models import Lesson, Subject
+from apps.classroom.models import MoodleCourse
+from apps.core.models import DeletedRow, LegalText, Mail, SiteSettings, StaffAction
+from apps.leads.answer_limits import TO_MAILBOX
+from apps.leads.models import AnswerTemplate, Withdrawal
+from apps.leads.withdrawal.services import record_withdrawal
+from apps.leads.withdrawal.statement import Statement
+from apps.orders.models import Order
+from apps.orders.refunds.open_cases import open_cases
+from apps.pages.models import Faq, PricePlan
+from apps.pricing.models import PromoCode
+from apps.students.models import Student
+from tests.helpers.admin import admin_url, confirm_password, make_staff, press
+from tests.helpers.factories import ANA, make_promo, make_subject
+from tests.helpers.friend_codes import buy_subject
+
+pytestmark = pytest.mark.django_db
+REFUSED = "No escribas el código de amigo"
+
+
+def form_of(client, url):
+    """What the form of this page sends if nothing is changed."""
+    page = client.get(url)
+    parts = [page.context["adminform"].form]
+    for each in page.context["inline_admin_formsets"]:
+        parts += [each.formset.management_form, *each.formset.forms]
+    values = {box.html_name: box.value() for part in parts for box in part}
+    return {
+        name: value for name, value in values.items() if value is not None and value is not False
+    }
+
+
+def change(client, row, **changes):
+    url = admin_url(type(row), "change", row.pk)
+    sent = {k: v for k, v in (form_of(client, url) | changes).items() if v is not None}
+    answer = client.post(url, sent)
+    row.refresh_from_db()
+    return answer
+
+
+@pytest.fixture
+def editor(client):
+    make_staff("carla", group="Contenido", client=client, email="carla@example.com")
+    confirm_password(client)
+    return client
+
+
+@pytest.fixture
+def in_moodle(monkeypatch):
+    """The course that Moodle finds by any short name."""
+    course = {"id": 77, "shortname": "PEC1", "fullname": "PEC 1", "idnumber": ""}
+    monkeypatch.setattr("apps.classroom.admin.find_course", lambda *_: course)
+    return course
+
+
+def test_friend_code_does_not_take_the_name_of_another_code(editor):
+    """Its owner would be rewarded for everybody whom the academy or another student sends."""
+    student = Student.objects.create(email="carla.privada@example.com")
+    own = make_promo("AMIGO-MIO12345", kind="FIJO", value="15", is_referral_code=True,
+                     student=student)  # fmt: skip
+    academys = make_promo("OTONO50", kind="PORCENTAJE", value="50")
+
+    change(editor, academys, code="OTONO50-VIEJO", active=None)
+    url = admin_url(PromoCode, "change", own.pk)
+    answer = editor.post(url, {"code": "OTONO50", "kind": "FIJO", "value": "15",
+                               "minimum_cart": "75", "max_uses": "100"})  # fmt: skip
+
+    assert answer.status_code == 403
+    assert (academys.code, academys.active) == ("OTONO50", False)
+    own.refresh_from_db()
+    assert own.code == "AMIGO-MIO12345"
+
+
+def test_lesson_with_its_course_is_not_deleted_in_its_subjects_form(editor):
+    """Another lesson would take the course, and the deleted one would come back beside it."""
+    subject = make_subject(lessons=2)
+    with_course, free = subject.lessons.all()
+    MoodleCourse.objects.create(subject=subject, lesson=with_course, shortname="P", course_id=7)
+    url = admin_url(Subject, "change", subject.pk)
+    sent = form_of(editor, url)
+    row_of = {str(v): k for k, v in sent.items() if k.startswith("lessons-") and k.endswith("-id")}
+
+    def delete(lesson):
+        return editor.post(url, sent | {row_of[str(lesson.pk)].replace("-id", "-DELETE"): "on"})
+
+    answer = delete(with_course)
+    assert answer.status_code == 200
+    assert "no tienes permiso para borrar lo que se borraría con ello" in answer.text
+    assert Lesson.objects.count() == 2
+    assert delete(free).status_code == 302
+    assert Lesson.objects.get() == with_course
+
+
+def test_course_that_something_else_opens_by_now_is_not_brought_back_by_an_editor(client):
+    subject = make_subject(lessons=2)
+    deleted, other = subject.lessons.all()
+    MoodleCourse.objects.create(subject=subject, lesson=deleted, shortname="P", course_id=7)
+    owner = make_staff("ana", group="Dirección", client=client, email="ana@example.com")
+    client.post(admin_url(Lesson, "delete", deleted.pk), {"post": "yes"})
+    MoodleCourse.objects.create(subject=subject, lesson=other, shortname="P", course_id=7)
+    bin_list, row = admin_url(DeletedRow, "changelist"), DeletedRow.objects.get()
+
+    make_staff("carla", group="Contenido", client=client, email="carla@example.com")
+    answer = press(client, bin_list, "restore", row)
+    assert "Compartirlo es cosa de Dirección" in answer.text
+    assert not Lesson.objects.filter(pk=deleted.pk).exists()
+
+    client.force_login(owner)
+    press(client, bin_list, "restore", row)
+    assert Lesson.objects.filter(pk=deleted.pk).exists()
+
+
+def test_log_names_the_row_that_comes_back_from_the_bin(editor):
+    faq = Faq.objects.create(question="¿Cuánto dura?", answer="x")
+    number = str(faq.pk)
+    editor.post(admin_url(Faq, "delete", faq.pk), {"post": "yes"})
+    press(editor, admin_url(DeletedRow, "changelist"), "restore", DeletedRow.objects.get())
+    entry = StaffAction.objects.filter(object_id=number).latest("pk")
+    assert (entry.about, entry.object_repr) == ("pages.faq", "¿Cuánto dura?")
+    assert entry.text == "Recuperado de la papelera"
+
+
+def test_course_that_moodle_has_restored_is_not_given_to_another_lesson(editor, in_moodle):
+    """Moodle gives it a new number, and its short name again."""
+    subject = make_subject(lessons=2)
+    one, two = subject.lessons.all()
+    MoodleCourse.objects.create(subject=subject, lesson=one, shortname="PEC1", course_id=77)
+    in_moodle["id"] = 99
+    sent = {"subject": subject.pk, "lesson": two.pk, "shortname": "PEC1"}
+    answer = editor.post(admin_url(MoodleCourse, "add"), sent)
+    assert "Compartirlo es cosa de Dirección" in answer.text
+
+
+@pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
+def test_open_withdrawal_does_not_disappear_behind_another_order(client, group):
+    """ "Hoy" no longer names a case whose order is refunded."""
+    make_staff("eva", group=group, client=client, email="eva@example.com")
+    anas = buy_subject(make_subject(price="200.00"), total=19000, **ANA)
+    refunded_before = buy_subject(make_subject("Otra", price="200.00"), total=19000)
+    Order.objects.filter(pk=refunded_before.pk).update(status="refunded")
+    case = record_withdrawal(
+        Statement(name="Ana", email=ANA["email"], order_number=str(anas.pk), details="",
+                  received_at=timezone.now())
+    )  # fmt: skip
+    Withdrawal.objects.update(received_at=timezone.now() - timedelta(days=20))
+    case.refresh_from_db()
+
+    assert change(client, case, order=refunded_before.pk).status_code == 200
+    if group == "Atención":
+        assert change(client, case, order="").status_code == 200
+
+    assert case.order == anas
+    assert Withdrawal.objects.overdue().get() == case
+    assert open_cases(anas)
+
+
+@pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
+def test_answers_to_withdrawals_count_as_own_words(client, group):
+    make_staff("eva", group=group, client=client, email="eva@example.com")
+    case = record_withdrawal(
+        Statement(name="X", email="ana@example.com", order_number="", details="curso",
+                  received_at=timezone.now())
+    )  # fmt: skip
+    declined = {"status": "declined", "answer": "No procede."}
+    for _ in range(TO_MAILBOX.times):
+        TO_MAILBOX.count_key("ana@example.com")
+
+    assert "Demasiad" in change(client, case, **declined).text
+    assert case.status == "open"
+    assert not Mail.objects.filter(template="withdrawal_declined").exists()
+
+
+def test_texts_of_pages_have_no_friend_codes(editor):
+    code = "AMIGO-MIO12345"
+    faq = {"question": f"¿Tienes {code}?", "answer": "Úsalo.", "position": "0"}
+    plan = {"name": "x", "price": "10", "note": code, "included": "a", "position": "0"}
+    legal = admin_url(LegalText, "add") + "?kind=terminos"
+    text = form_of(editor, legal) | {"body": f'<p><a href="/compra?codigo={code}">Compra</a></p>'}
+    for url, sent in (
+        (admin_url(Faq, "add"), faq),
+        (admin_url(PricePlan, "add"), plan),
+        (legal, text),
+    ):
+        assert REFUSED in editor.post(url, sent).text
+
+
+def test_subject_of_an_answer_template_has_no_friend_code(client):
+    make_staff("eva", group="Atención", client=client, email="eva@example.com")
+    sent = {"name": "x", "subject": "Usa AMIGO-MIO12345", "body": "Hola", "active": "on",
+            "position": "1"}  # fmt: skip
+    assert REFUSED in client.post(admin_url(AnswerTemplate, "add"), sent).text
+
+
+def test_editor_leads_visitors_of_the_home_page_nowhere_else(editor):
+    site = SiteSettings.current()
+    before = site.marketplace_url
+    change(editor, site, marketplace_url="https://evil.example/login")
+    assert site.marketplace_url == before

@@ -1,0 +1,16 @@
+"""Limits of the mails that staff send to visitors in their own words."""
+
+from typing import Any
+
+from apps.core.identity import email_identity
+from apps.core.web.throttle import Limit
+
+# What the academy never needs, and a computer that somebody left unattended could send.
+OF_AUTHOR = Limit("answers-of-author", times=200, seconds=86400)
+TO_MAILBOX = Limit("answers-to-mailbox", times=10, seconds=3600)
+
+
+def count_answer(to: str, author: Any) -> None:
+    """Count a mail in the author's own words, or with a quote. Raises TooManyRequests."""
+    OF_AUTHOR.count_key(str(author.pk))
+    TO_MAILBOX.count_key(email_identity(to))
