@@ -31,6 +31,8 @@ from apps.orders.models import Order
 
 REQUESTS = Limit("factura", times=20, seconds=600)
 DOWNLOADS = Limit("factura-pdf", times=60, seconds=600)
+# A PDF costs up to 450 ms of CPU, and the link of an order may be anywhere.
+DOWNLOADS_OF_ORDER = Limit("factura-pdf-order", times=20, seconds=600)
 
 
 # The link's token is the only credential, and the page uses no cookie.
@@ -122,6 +124,7 @@ def factura_pdf(request: HttpRequest, code: str) -> HttpResponse:
     order, _ = _order_of(request)
     try:
         DOWNLOADS.count(request)
+        DOWNLOADS_OF_ORDER.count_key(str(order.pk))
     except TooManyRequests as refusal:
         answer = HttpResponse(refusal.message, status=429, content_type="text/plain; charset=utf-8")
         answer["Retry-After"] = str(refusal.retry_after)

@@ -16,6 +16,7 @@ from apps.core.web.throttle import Limit
 from apps.orders.checkout.existing_order import open_order
 from apps.orders.checkout.recover import (
     contact_was_typed_later,
+    is_of_plan,
     may_be_known_to_others,
     note_link_opened,
     recover,
@@ -244,7 +245,7 @@ class OrderByPayment(PublicAPIView):
             raise Invalid("Falta session_id o payment_intent_id.")
         order = order_by_payment(session=session, payment=payment)
         # Whoever prepared the cart knows the payment's id, too.
-        is_buyers_alone = not may_be_known_to_others(order)
+        is_buyers_alone = not (may_be_known_to_others(order) or is_of_plan(payment))
         return Response(
             {
                 "id": order.pk,

@@ -56,7 +56,8 @@ NOTICES = Limit("mail-notices", times=60, seconds=HOUR)
 # The mails of forms to all mailboxes together: the academy must not become a sender of spam.
 ALL_FORMS = Limit("mails-of-all-forms", times=300, seconds=HOUR)
 # The mails of saved carts, transfers, withdrawals and "Avísame" that one network (of IPv6 a /48)
-# causes. It takes ten networks to use up the shared limit. Other forms have a limit of their own.
+# causes. Other forms have as much again, each by itself: it takes several networks to use up the
+# shared limit, which withholds mails and refuses nothing that is done without them.
 FORM_MAILS_OF_NETWORK = Limit("form-mails-network", times=30, seconds=HOUR)
 # The budget of a day, in budgets of an hour.
 HOURS_A_DAY = 4

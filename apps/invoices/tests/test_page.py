@@ -14,6 +14,7 @@ from apps.core.models import Mail
 from apps.core.privacy import CannotErase, erase_all, export_all
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.pdf import invoice_pdf
+from apps.invoices.views import DOWNLOADS_OF_ORDER
 from apps.orders.invoice_link import invoice_token, invoice_url
 from apps.orders.models import Order
 from tests.helpers.admin import press
@@ -118,6 +119,16 @@ def test_other_sites_can_not_send_the_form(order, api):
     )
     assert answer.status_code == 403
     assert not BillingDetails.objects.exists()
+
+
+def test_downloads_of_an_order_are_limited_over_all_networks(order, api, ask):
+    """A PDF costs up to 450 ms."""
+    ask(order)
+    pdf = reverse("factura-pdf", args=[Invoice.objects.get().code])
+    url = f"{pdf}?pedido={order.pk}&clave={invoice_token(order)}"
+    for _ in range(DOWNLOADS_OF_ORDER.times):
+        DOWNLOADS_OF_ORDER.count_key(str(order.pk))
+    assert api.client.get(url, REMOTE_ADDR="198.51.100.7").status_code == 429
 
 
 def test_requests_are_limited(order, api):

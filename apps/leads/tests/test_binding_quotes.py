@@ -16,6 +16,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, PromoUse, UsedQuote
 from apps.orders.promo import uses as promo
 from apps.orders.settlement.mark_paid import mark_paid
+from apps.payments.checkout.start import REFUSED_BUYERS
 from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import Campaign
 from apps.students.models import Student
@@ -540,3 +541,23 @@ def test_friend_code_in_a_quote_earns_the_reward(api, sandbox, pair, invited, fr
 
     reward = order.referral_reward
     assert (reward.student, reward.amount) == (friend_code.student, Decimal("20.00"))
+
+
+@pytest.mark.parametrize("wish", [{}, {"by_transfer": True}])
+def test_price_without_the_friend_discount_tells_of_few_customers(
+    api, sandbox, pair, invited, settings, wish
+):
+    """It is accepted for a customer's phone alone."""
+    settings.RATE_LIMIT_SCALE = 1
+    bruno = Student.objects.create(**BRUNO)
+    Order.objects.create(
+        student=bruno, **BRUNO, total_amount=10, status="paid", payment_type="full_payment"
+    )
+    answers = [
+        api.post(
+            "process-checkout",
+            in_parts(invited, pair, "362.50", email=f"me{number}@example.com", **wish),
+        )[0]
+        for number in range(REFUSED_BUYERS.times + 1)
+    ]
+    assert answers == [409 if wish else 200] * REFUSED_BUYERS.times + [429]

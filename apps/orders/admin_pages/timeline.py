@@ -39,8 +39,10 @@ BAD = {
 GOOD = {EventKind.PAID, EventKind.INSTALMENTS_PAID, EventKind.DISPUTE_WON}
 # A mail that was sent so long after it was queued has an entry for each.
 SENT_LATE = timedelta(hours=1)
-# The most mails that are shown. An order has a dozen.
+# The most mails and the most events that are shown. An order has a dozen; the list of events has
+# them all.
 MOST_MAILS = 200
+MOST_EVENTS = 500
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Entry:
 def timeline(order: Order) -> list[Entry]:
     """All entries, oldest first. The number of queries does not grow with the entries."""
     entries = [
-        *map(_event, order.events.all()),
+        *map(_event, order.events.order_by("-pk")[:MOST_EVENTS]),
         *map(_note, order.notes.all()),
         *(entry for mail in mails_of(order) for entry in _mail(mail)),
         *_access(order),

@@ -77,6 +77,7 @@ def place(checkout: Checkout) -> Placed:
             buyer_is_known=checkout.buyer_is_known,
             locks_code=True,
             credit_for=_credit_for(checkout, order, signed_in) if gift is None else None,
+            credited_subjects=None if signed_in is not None else _credited_subjects(order),
         )
     )
     _raise_first_refusal(offer)
@@ -212,8 +213,8 @@ def _signed_in(checkout: Checkout) -> Student | None:
 def _credit_for(checkout: Checkout, order: Order | None, student: Student | None) -> int | None:
     """The id of the student whose lessons make a whole subject cheaper, or None.
 
-    The link of an order that has such a price keeps it for the same student: it discloses nothing
-    that the order does not state.
+    The link of an order that has such a price keeps it for the same student, and for the subjects
+    of these lines alone: it discloses nothing that the order does not state.
     """
     if student is not None:
         return student.pk
@@ -221,6 +222,12 @@ def _credit_for(checkout: Checkout, order: Order | None, student: Student | None
         return None
     named = Student.objects.with_email(checkout.email)
     return order.student_id if named is not None and named.pk == order.student_id else None
+
+
+def _credited_subjects(order: Order | None) -> frozenset[int]:
+    if order is None:
+        return frozenset()
+    return frozenset(order.lines.filter(credit__gt=0).values_list("subject_id", flat=True))
 
 
 def _take_over_friend_code(code: Standing, *, buyer_is_known: bool) -> None:

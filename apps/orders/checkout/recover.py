@@ -9,9 +9,9 @@ from apps.core.money import as_json
 from apps.core.monitoring.purchase_log import log_step
 from apps.orders.checkout.existing_order import open_order
 from apps.orders.gifts.details import stored_details
-from apps.orders.models import Order, OrderEvent, OrderLine, Payment
+from apps.orders.models import InstalmentAttempt, Order, OrderEvent, OrderLine, Payment
 from apps.orders.models.staff_order import is_personal, is_renewal
-from apps.orders.models.statuses import EventKind
+from apps.orders.models.statuses import AttemptKind, EventKind
 from apps.orders.offer.again import AS_SAVED, OfferedAgain, Wishes, offer_again
 from apps.orders.offer.cart import CartLine
 
@@ -89,6 +89,11 @@ def may_be_known_to_others(order: Order) -> bool:
     """
     on_page = order.payments.exclude(session="")
     return link_was_opened(order) or order.payments.transfers().exists() or on_page.exists()
+
+
+def is_of_plan(payment_id: str) -> bool:
+    """Whether a student's later payment of a plan has this id: the plan's link tells it, too."""
+    return InstalmentAttempt.objects.filter(reference=payment_id, kind=AttemptKind.BY_HAND).exists()
 
 
 def contact_was_typed_later(order: Order) -> bool:

@@ -84,6 +84,8 @@ class Asked:
     standing: Standing | None = None
     # The student who pays only the rest for subjects of which they have lessons.
     credit_for: int | None = None
+    # The only subjects for which it counts, or None for all.
+    credited_subjects: frozenset[int] | None = None
     # The sum of the prices of a cart without `items`.
     subtotal_cents: int = 0
 
@@ -134,6 +136,8 @@ class Offer:
     notice: str = ""
     # The least total with which the basket can be paid in instalments.
     instalment_minimum_cents: int = 0
+    # The notice tells that the typed address or phone belongs to a customer.
+    buyer_refused: bool = False
 
     @property
     def total_cents(self) -> int:
@@ -226,6 +230,8 @@ def look_up(asked: Asked) -> Facts:
     paid_for_lessons: Mapping[int, int] = {}
     if terms.lesson_credit and asked.credit_for is not None:
         wholes = {line.subject_id for line in lines if line.lesson is None}
+        if asked.credited_subjects is not None:
+            wholes &= asked.credited_subjects
         paid_for_lessons = lesson_credit.paid_for_lessons(
             asked.credit_for, wholes, but_for=asked.order
         )
@@ -371,6 +377,7 @@ def make_offer(asked: Asked, facts: Facts) -> Offer:
         code=code,
         quote=binding.quote,
         notice=binding.notice,
+        buyer_refused=binding.buyer_refused,
         instalment_minimum_cents=_instalment_minimum(facts, binding),
     )
     if asked.payment_type == PaymentType.INSTALMENTS and facts.is_renewal:

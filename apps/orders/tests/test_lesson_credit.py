@@ -390,6 +390,19 @@ def test_link_of_a_saved_cart_keeps_its_credit_without_a_session(ana, calculus, 
         assert (status, answer["total_amount"]) == (409, 190.0)
 
 
+def test_link_of_a_saved_cart_tells_of_no_other_lessons(ana, calculus, offered, shop):
+    law = make_subject("Derecho", "200.00")
+    buy(shop, first_lesson(calculus), total="52.25")
+    buy(shop, first_lesson(law), total="52.25")
+    _, saved = save(shop, whole(calculus), total="137.75")
+    order = {"recovery_order_id": saved["order_id"], "token": saved["token"]}
+
+    _, answer = save(Api(), whole(calculus), whole(law), total="0.01", **order)
+
+    assert "52.25" in str(answer["discounts"])
+    assert "104.5" not in str(answer)
+
+
 def test_payment_of_a_cart_whose_lessons_were_refunded_meanwhile_is_flagged(
     ana, calculus, offered, shop, clerk
 ):

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from apps.core.models import SiteSettings
 from apps.orders.checkout.request import Placed
-from apps.orders.errors import PaymentInProgress
+from apps.orders.errors import OrderNotFound, PaymentInProgress
 from apps.orders.gifts.details import stored_details
 from apps.orders.models import Order, Payment
 from apps.orders.promo import uses as promo_uses
@@ -33,6 +33,9 @@ from apps.payments.stripe.paid_contents import PaidContents, PaidLine
 from apps.payments.stripe.sessions import create_session
 from apps.pricing.payment_type import PaymentType
 
+# The payments that one order opens at most, one for each change of its cart. Then its link is dead,
+# and the page begins another order. Stripe lists 100 at once, and each earlier one costs time.
+MOST_PAYMENTS = 50
 # The buyer needs this time for card and bank. A hosted page that expires sooner is replaced.
 ENOUGH_TO_PAY_S = 10 * 60
 
@@ -46,11 +49,15 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
     """The order's one open payment. None if the order has changed and has to be placed again.
 
     A new payment is only opened once Stripe has confirmed that every earlier one is unpaid. Raises
-    AlreadyPaid, PaymentInProgress, FriendCodeInUse or ProviderError.
+    AlreadyPaid, PaymentInProgress, FriendCodeInUse, ProviderError, or OrderNotFound if the order
+    has had too many payments.
     """
     existing = placed.order.payments.open().first()
     if existing is not None:
         return _open_payment_again(existing)
+    had_payments = bool(placed.order.customer_reference)
+    if had_payments and placed.order.payments.count() >= MOST_PAYMENTS:
+        raise OrderNotFound
     lost = _payment_whose_answer_was_lost(placed)
     payment = lost or _new_payment(placed)
     if payment.status == "open" and not _keep(placed.order, payment):

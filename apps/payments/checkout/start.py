@@ -125,15 +125,8 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
     visitor = next(reversed([*networks]), "")
     _refuse_questions_about_customers(checkout, visitor)
     for _ in range(TRIES):
-        transfer = None
         try:
-            with transaction.atomic():
-                placed = place(checkout)
-                refuse_held_code(placed, checkout, visitor=visitor)
-                if checkout.save_for_later:
-                    _mail_recovery_link(placed.order, checkout.origin_of_mail)
-                elif checkout.by_transfer and placed.offer.total_cents >= CARD_MINIMUM_CENTS:
-                    transfer = await_transfer(placed.order, origin=checkout.origin_of_mail)
+            placed, transfer = _place(checkout, visitor)
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
@@ -180,6 +173,25 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
             keep_friend_code(placed.order, visitor=visitor)
             return Started(placed, payment=payment)
     raise PaymentInProgress
+
+
+def _place(checkout: Checkout, visitor: str) -> tuple[Placed, StaffOrder | None]:
+    """The placed order, and the transfer that it waits for. Raises the errors of `place`."""
+    tells_of_customer, transfer = False, None
+    try:
+        with transaction.atomic():
+            placed = place(checkout)
+            tells_of_customer = placed.offer.buyer_refused
+            refuse_held_code(placed, checkout, visitor=visitor)
+            if checkout.save_for_later:
+                _mail_recovery_link(placed.order, checkout.origin_of_mail)
+            elif checkout.by_transfer and placed.offer.total_cents >= CARD_MINIMUM_CENTS:
+                transfer = await_transfer(placed.order, origin=checkout.origin_of_mail)
+    finally:
+        # Whatever the answer is, it differs from that to somebody who has bought nothing.
+        if tells_of_customer:
+            _count_question_about_customer(checkout, visitor)
+    return placed, transfer
 
 
 def _close_open_payment(checkout: Checkout) -> None:

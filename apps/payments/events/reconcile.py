@@ -12,9 +12,11 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.core.errors import AcademyError
+from apps.orders.checkout.by_transfer import ARRIVES_WITHIN
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import takes_no_payments
 from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, PromoUse
+from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.models.statuses import UNPAID
 from apps.orders.offer.again import changes_since_placed
 from apps.orders.plan.charging import LEASE
@@ -300,9 +302,17 @@ def _charges_without_order(
 
 
 def _old_carts(findings: ReconcileCounts) -> None:
-    """Expire carts of 30 days without open payments (docs/rules.md, "Recovery and reminders")."""
+    """Expire carts of 30 days without open payments (docs/rules.md, "Recovery and reminders").
+
+    A transfer that the buyer has chosen late keeps the days that the buyer was told.
+    """
+    chosen_lately = Q(
+        by_staff__by_buyer=True,
+        by_staff__created_at__gt=timezone.now() - TRANSFER_LIFE - ARRIVES_WITHIN,
+    )
     old = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
+        ~chosen_lately,
         status=Order.Status.CART,
         created_at__lt=timezone.now() - CART_LIFE,
     ).distinct()

@@ -26,7 +26,7 @@ from tests.helpers.plans import (
     pay_by_hand,
     states,
 )
-from tests.helpers.shop import DECLINED
+from tests.helpers.shop import DECLINED, Api
 
 pytestmark = pytest.mark.django_db
 
@@ -249,6 +249,21 @@ def test_link_shows_the_plan_without_personal_data(api, sandbox, plan):
         (1, "paid"), (2, "due"), (3, "due"),
     ]  # fmt: skip
     assert plan.email not in answer.content.decode()
+
+
+def test_payment_by_the_plans_link_tells_no_name(api, sandbox, plan):
+    """The link may be passed on."""
+    Order.objects.update(first_name="Bruno")
+    other = Api()
+    with time_machine.travel(day(3), tick=False):
+        _, paying = other.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
+        reference = paying["payment_intent_id"]
+        sandbox.confirm(paying["client_secret"])
+        other.post("complete-payment", {"payment_intent_id": reference})
+        _, shown = other.get("orders/by-payment", payment_intent_id=reference)
+
+    assert (shown["id"], shown["student"]["first_name"]) == (plan.pk, "")
+    assert "refunded" not in str(shown)
 
 
 def test_disputed_plan_shows_no_charge_dates(api, plan):

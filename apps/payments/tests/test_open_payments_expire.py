@@ -63,6 +63,24 @@ def test_buyer_who_comes_back_after_an_hour_gets_a_new_payment(api, sandbox, sub
     assert status_at_stripe(sandbox, again) == "requires_payment_method"
 
 
+def test_cart_that_changes_again_and_again_opens_few_payments(
+    api, sandbox, subject, placed, monkeypatch
+):
+    """Stripe's list of them would grow, and with it the time of each request and each check."""
+    monkeypatch.setattr("apps.payments.checkout.opening.MOST_PAYMENTS", 3)
+    body = checkout_body(whole(subject), total="182.40")
+    answers = [
+        api.post("process-checkout", {**body, **own(placed), "phone": f"+3460000000{number}"})
+        for number in range(4)
+    ]
+
+    assert [status for status, _ in answers] == [200, 200, 404, 404]
+    assert Payment.objects.count() == 3
+    assert not Payment.objects.open().exists()
+    # The page begins another order.
+    assert api.post("process-checkout", body)[0] == 200
+
+
 def test_price_change_cancels_the_open_payment_before_the_answer(api, sandbox, subject, placed):
     double_price(subject)
     body = checkout_body(whole(subject), total="182.40", **own(placed))

@@ -322,6 +322,18 @@ def test_order_expires_two_days_after_its_term_and_gives_the_code_back(api, sand
     assert Order.objects.get().flag
 
 
+def test_transfer_that_is_chosen_late_keeps_the_days_that_its_buyer_was_told(api, body):
+    saved = api.checkout({**body, "save_for_later": True})
+    named = {"recovery_order_id": saved["order_id"], "token": saved["token"]}
+    with in_days(29):
+        api.checkout({**body, **named, "by_transfer": True})
+    with in_days(38):
+        reconcile()
+        assert Order.objects.get().status == "cart"
+    with in_days(41, hours=1):
+        assert expire_unpaid() == 1
+
+
 def test_reminder_and_expiry_leave_an_order_alone_of_which_money_has_arrived(waiting):
     arrive(waiting["order_id"], make_clerk(), cents=50_00)
     with in_days(4):
