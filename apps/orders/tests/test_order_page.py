@@ -18,9 +18,17 @@ from apps.core.models import Mail
 from apps.core.privacy import erase_all
 from apps.invoices.models import Invoice
 from apps.orders.admin_pages.order_head import access_of
-from apps.orders.admin_pages.timeline import mails_of
+from apps.orders.admin_pages.timeline import MOST_EVENTS, mails_of
 from apps.orders.ledger.history import note
-from apps.orders.models import Dispute, Order, OrderNote, Payment, Refund, StaffOrder
+from apps.orders.models import (
+    Dispute,
+    Order,
+    OrderEvent,
+    OrderNote,
+    Payment,
+    Refund,
+    StaffOrder,
+)
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.factories import enrol, make_subject
@@ -70,6 +78,19 @@ def test_timeline_tells_everything_about_the_order_and_nothing_of_others(client,
     assert other.email not in text
     assert text.count("Pedido creado") == 1
     assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
+
+
+def test_timeline_of_a_cart_that_changed_thousands_of_times_shows_the_newest(client, order):
+    """Its page took seven seconds."""
+    events = [
+        OrderEvent(order=order, kind="changed", actor="comprador", reason=f"Cambio {number}")
+        for number in range(MOST_EVENTS + 50)
+    ]
+    OrderEvent.objects.bulk_create(events)
+    shown = [entry.detail for entry in page_of(client, order).context["entries"]]
+    changes = [detail for detail in shown if detail.startswith("Cambio")]
+    assert len(changes) == MOST_EVENTS
+    assert f"Cambio {MOST_EVENTS + 49}" in changes
 
 
 def test_page_opens_with_what_was_bought_paid_and_refunded(client, order):
