@@ -71,6 +71,7 @@ class SiteSettingsAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin)
     """
 
     password_fields = IDENTITY_FIELDS
+    has_public_texts = True
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -99,6 +100,7 @@ class LegalTextAdmin(AcademyModelAdmin):
     """
 
     form = LegalTextForm
+    has_public_texts = True
 
     list_display = ("title", "kind", "version", "published_on")
     list_filter = ("kind",)

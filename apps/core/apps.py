@@ -65,6 +65,7 @@ class CoreConfig(AppConfig):
                 "admin_url": absolute_url(reverse("admin:core_scheduledjob_changelist")),
             },
             origin=Origin.STAFF,
+            is_fixed=True,
         )
         silence.register_mails()
         # Each app's `mail_samples.py` describes its mails.

@@ -20,7 +20,6 @@ from apps.core.staff_limit_records import StaffExtension as StaffExtension
 from apps.core.staff_limit_records import StaffLimit as StaffLimit
 from apps.core.staff_records import DeletedRow as DeletedRow
 from apps.core.staff_records import StaffAction as StaffAction
-from apps.core.text_links import refuse_friend_code
 from apps.core.ways_to_pay import TakesPayments
 
 # Only https or a path of this site. A browser reads "//host" and "/\host" as another site's
@@ -234,9 +233,6 @@ class LegalText(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title} (versión {self.version})"
-
-    def clean(self) -> None:
-        refuse_friend_code(title=self.title, body=self.body)
 
     def html(self) -> SafeString:
         """The body with the owner's current data in its placeholders."""

@@ -2,9 +2,8 @@
 
 import re
 import unicodedata
+from html import unescape
 from urllib.parse import unquote
-
-from django.core.exceptions import ValidationError
 
 # The beginning of each friend code that the shop makes.
 FRIEND_CODE = "AMIGO-"
@@ -12,6 +11,12 @@ FRIEND_CODE_REFUSED = (
     "No escribas el código de amigo de un alumno: cobraría por cada compra que llegue de aquí."
 )
 
+# An address may be encoded for a link, and that link for HTML.
+_ENCODED_TIMES = 3
+_PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
+_TAG = re.compile(r"<[^<>]*>")
+# What encoded characters, placeholders and tags begin with.
+_HIDES = re.compile(r"[%&{<]")
 # Addresses of sites and of mailboxes, of which mail programs make links.
 _LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)
 
@@ -24,15 +29,22 @@ def has_link(text: str) -> bool:
 
 
 def names_friend_code(text: str) -> bool:
-    """Whether the text, or a link in it, has a friend code.
+    """Whether the text, or a link in it, shows a friend code where its placeholders are empty.
 
     Its owner would be paid for each buyer whom the academy itself has sent.
     """
-    return FRIEND_CODE in unquote(text).upper()
+    if text.isascii() and not _HIDES.search(text):
+        return FRIEND_CODE in text.upper()
+    for _ in range(_ENCODED_TIMES):
+        text = unquote(unescape(text))
+    text = _PLACEHOLDER.sub("", unicodedata.normalize("NFKC", text))
+    shown = "".join(map(_as_typed, text)).upper()
+    return FRIEND_CODE in shown or FRIEND_CODE in _TAG.sub("", shown)
 
 
-def refuse_friend_code(**texts: str) -> None:
-    """Raise ValidationError for each of these fields of a form that has a friend code."""
-    found = {name: FRIEND_CODE_REFUSED for name, text in texts.items() if names_friend_code(text)}
-    if found:
-        raise ValidationError(found)
+def _as_typed(char: str) -> str:
+    """The character as a reader types it: nothing for unseen ones, "-" for each kind of dash."""
+    category = unicodedata.category(char)
+    if category in ("Cf", "Mn", "Me"):
+        return ""
+    return "-" if category == "Pd" or char == "\N{MINUS SIGN}" else char

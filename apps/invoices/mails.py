@@ -40,6 +40,7 @@ def register() -> None:
         "Hay facturas sin emitir: {{ count }}",
         waiting_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
 
 

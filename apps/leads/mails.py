@@ -32,7 +32,13 @@ from apps.pricing.payment_type import PaymentType
 
 
 def register() -> None:
-    register_mail("lead_received", "{{ kind }}: {{ who }}", _lead_received, origin=Origin.NOTICE)
+    register_mail(
+        "lead_received",
+        "{{ kind }}: {{ who }}",
+        _lead_received,
+        origin=Origin.NOTICE,
+        is_fixed=True,
+    )
     register_mail(
         "quote",
         "Tu presupuesto de {{ brand }}",
@@ -89,7 +95,11 @@ def register() -> None:
     )
     register_mail("lead_answer", "{{ subject }}", _lead_answer, origin=Origin.STAFF)
     register_mail(
-        "lead_assigned", "Te toca responder: {{ who }}", _lead_assigned, origin=Origin.STAFF
+        "lead_assigned",
+        "Te toca responder: {{ who }}",
+        _lead_assigned,
+        origin=Origin.STAFF,
+        is_fixed=True,
     )
 
 

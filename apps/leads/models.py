@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from apps.catalogue.models import Degree, Subject
 from apps.core.models import LegalText
-from apps.core.text_links import refuse_friend_code
 from apps.leads.announced.models import UniversityNotice as UniversityNotice
 from apps.leads.withdrawal.models import Withdrawal
 from apps.pricing.models import PromoCode
@@ -232,9 +231,6 @@ class AnswerTemplate(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    def clean(self) -> None:
-        refuse_friend_code(subject=self.subject, body=self.body)
 
     def text_for(self, lead: Lead) -> str:
         """The text with the visitor's first name, or without a name if there is none."""

@@ -179,6 +179,7 @@ def register() -> None:
         "Atención: {{ what }}",
         staff_attention_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     know_paid_orders(was_paid)
 

@@ -150,8 +150,10 @@ class OpinionAdmin(AcademyModelAdmin):
     def _moderate(
         self, request: HttpRequest, opinions: QuerySet[Opinion], status: Opinion.Status
     ) -> None:
-        """Change those that have been answered."""
+        """Change those that have been answered. What was rejected is published by itself alone."""
         answered = opinions.exclude(answered_at=None).exclude(status=status)
+        if status == Opinion.Status.PUBLISHED and answered.count() > 1:
+            answered = answered.exclude(status=Opinion.Status.REJECTED)
         ids = list(answered.values_list("pk", flat=True))
         for opinion in Opinion.objects.filter(pk__in=ids):
             opinion.status = status

@@ -14,7 +14,6 @@ from apps.catalogue.models import Degree, Lesson, Subject
 from apps.core.models import VIMEO
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
-from apps.core.text_links import refuse_friend_code
 from apps.pages.opinions.models import Opinion
 
 __all__ = (
@@ -247,9 +246,6 @@ class Faq(Positioned):
     def __str__(self) -> str:
         return self.question
 
-    def clean(self) -> None:
-        refuse_friend_code(question=self.question, answer=self.answer)
-
 
 class PricePlan(Positioned):
     """The card of a price plan: its price per PEC, and what it includes and excludes."""
@@ -280,9 +276,6 @@ class PricePlan(Positioned):
 
     def __str__(self) -> str:
         return self.name
-
-    def clean(self) -> None:
-        refuse_friend_code(note=self.note, included=self.included, excluded=self.excluded)
 
     @property
     def price_cents(self) -> int:
@@ -329,4 +322,3 @@ class Redirect(models.Model):
     def clean(self) -> None:
         if self.old_path == self.target.partition("#")[0].partition("?")[0]:
             raise ValidationError({"target": "Una dirección no puede llevar a sí misma."})
-        refuse_friend_code(target=self.target)

@@ -27,12 +27,14 @@ def register() -> None:
         "Las cuentas no cuadran: {{ count }} diferencia{{ count|pluralize }}",
         differences_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     register_mail(
         "charge_without_order",
         "Cobro sin pedido: {{ amount }} de {{ email }}",
         charge_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     register_mail(
         "card_testing",
@@ -43,12 +45,14 @@ def register() -> None:
             "admin_url": absolute_url(reverse("admin:orders_order_changelist")),
         },
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     register_mail(
         "event_unreadable",
         "Stripe ha enviado un evento que no se puede leer",
         unreadable_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
 
 

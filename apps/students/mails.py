@@ -39,6 +39,7 @@ def register() -> None:
         "Un alumno pide que se borren sus datos",
         erasure_requested_context,
         origin=Origin.STAFF,
+        is_fixed=True,
     )
     register_mail(
         "email_changed",

@@ -3,18 +3,26 @@
 from datetime import timedelta
 
 import pytest
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.test import RequestFactory
+from django.urls import reverse
 from django.utils import timezone
 
+from apps.catalogue.exchange.columns import COLUMNS, BadCell
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import MoodleCourse
-from apps.core.models import DeletedRow, LegalText, Mail, SiteSettings, StaffAction
+from apps.core.models import DeletedRow, Mail, SiteSettings, StaffAction
+from apps.core.staff.public_texts import PUBLIC_APPS, check_public_text
+from apps.core.text_links import names_friend_code
 from apps.leads.answer_limits import TO_MAILBOX
 from apps.leads.models import AnswerTemplate, Withdrawal
 from apps.leads.withdrawal.services import record_withdrawal
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.models import Order
 from apps.orders.refunds.open_cases import open_cases
-from apps.pages.models import Faq, PricePlan
+from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, confirm_password, make_staff, press
@@ -23,6 +31,7 @@ from tests.helpers.friend_codes import buy_subject
 
 pytestmark = pytest.mark.django_db
 REFUSED = "No escribas el código de amigo"
+CODE = "AMIGO-MIO12345"
 
 
 def form_of(client, url):
@@ -138,27 +147,53 @@ def test_course_that_moodle_has_restored_is_not_given_to_another_lesson(editor, 
     assert "Compartirlo es cosa de Dirección" in answer.text
 
 
-@pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
-def test_open_withdrawal_does_not_disappear_behind_another_order(client, group):
-    """ "Hoy" no longer names a case whose order is refunded."""
-    make_staff("eva", group=group, client=client, email="eva@example.com")
-    anas = buy_subject(make_subject(price="200.00"), total=19000, **ANA)
-    refunded_before = buy_subject(make_subject("Otra", price="200.00"), total=19000)
-    Order.objects.filter(pk=refunded_before.pk).update(status="refunded")
+@pytest.fixture
+def late_case():
+    """Ana's withdrawal from her order, which should have been refunded by now."""
+    order = buy_subject(make_subject(price="200.00"), total=19000, **ANA)
     case = record_withdrawal(
-        Statement(name="Ana", email=ANA["email"], order_number=str(anas.pk), details="",
+        Statement(name="Ana", email=ANA["email"], order_number=str(order.pk), details="",
                   received_at=timezone.now())
     )  # fmt: skip
     Withdrawal.objects.update(received_at=timezone.now() - timedelta(days=20))
     case.refresh_from_db()
+    return case
 
-    assert change(client, case, order=refunded_before.pk).status_code == 200
+
+@pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
+def test_open_withdrawal_does_not_disappear_behind_another_order(client, late_case, group):
+    """ "Hoy" names it until somebody decides about it."""
+    make_staff("eva", group=group, client=client, email="eva@example.com")
+    anas = late_case.order
+    refunded = buy_subject(make_subject("Otra", price="200.00"), total=19000)
+    Order.objects.filter(pk=refunded.pk).update(status="refunded")
+
+    answers = [change(client, late_case, order=order) for order in (refunded.pk, "")]
+
     if group == "Atención":
-        assert change(client, case, order="").status_code == 200
+        assert all("lo cambia quien devuelve" in answer.text for answer in answers)
+        assert late_case.order == anas
+        assert open_cases(anas)
+    assert Withdrawal.objects.overdue().get() == late_case
 
-    assert case.order == anas
-    assert Withdrawal.objects.overdue().get() == case
-    assert open_cases(anas)
+
+def test_open_withdrawal_does_not_disappear_with_an_exchange(client, late_case):
+    """An exchange refunds the old order, and the consumer gets no money."""
+    make_staff("eva", group="Atención", client=client, email="eva@example.com")
+    confirm_password(client)
+    order = late_case.order
+    url = reverse("admin:exchange_line", args=[order.pk])
+    sent = {"line": order.lines.get().pk, "subject": make_subject("Otra", price="200.00").pk,
+            "reason": "lo pide", "paid_by": "link"}  # fmt: skip
+    page = client.post(url, sent).context
+    sent |= {"confirm": "1", "form_key": page["form_key"], "seen_left": page["exchange"].left,
+             "seen_price": page["exchange"].price}  # fmt: skip
+    assert client.post(url, sent).status_code == 302
+
+    order.refresh_from_db()
+    assert order.status == "refunded"
+    assert Withdrawal.objects.overdue().get() == late_case
+    assert open_cases(order)
 
 
 @pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
@@ -177,23 +212,65 @@ def test_answers_to_withdrawals_count_as_own_words(client, group):
     assert not Mail.objects.filter(template="withdrawal_declined").exists()
 
 
-def test_texts_of_pages_have_no_friend_codes(editor):
-    code = "AMIGO-MIO12345"
-    faq = {"question": f"¿Tienes {code}?", "answer": "Úsalo.", "position": "0"}
-    plan = {"name": "x", "price": "10", "note": code, "included": "a", "position": "0"}
-    legal = admin_url(LegalText, "add") + "?kind=terminos"
-    text = form_of(editor, legal) | {"body": f'<p><a href="/compra?codigo={code}">Compra</a></p>'}
-    for url, sent in (
-        (admin_url(Faq, "add"), faq),
-        (admin_url(PricePlan, "add"), plan),
-        (legal, text),
-    ):
-        assert REFUSED in editor.post(url, sent).text
+HIDDEN = [
+    CODE,
+    CODE.lower(),
+    f"/compra?codigo={CODE}",
+    "AMIGO&#45;MIO12345",
+    "AMIG&#79;-MIO12345",
+    "AMIGO%2DMIO12345",
+    "AMIGO%252DMIO12345",
+    "AMIGO{{ other_payments }}-MIO12345",
+    "AMIGO{nombre}-MIO12345",
+    "AMIGO\N{NON-BREAKING HYPHEN}MIO12345",
+    "AMIGO\N{ZERO WIDTH SPACE}-MIO12345",
+    "AMIGO<b>-MIO12345</b>",
+    "ＡＭＩＧＯ-MIO12345",
+]
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_friend_code_is_found_however_it_is_written(text):
+    assert names_friend_code(f"Ven a la academia: {text}.")
+
+
+@pytest.mark.parametrize("text", ["Trae a un amigo", "amigo - y amiga", "Código de amigo: pídelo"])
+def test_texts_about_friends_name_no_code(text):
+    assert not names_friend_code(text)
+
+
+def test_no_text_for_visitors_takes_a_friend_code(editor):
+    """Whichever field it is, of rows to add and of rows below a form."""
+    subject = make_subject(lessons=1)
+    refused = set()
+    for model, page in admin.site._registry.items():
+        if model._meta.app_label not in PUBLIC_APPS or model is PromoCode:
+            continue
+        request = RequestFactory().get("/")
+        request.user = User.objects.get(username="carla")
+        inlines = page.get_inline_instances(request) if page.has_add_permission(request) else []
+        for one in (page, *inlines):
+            for field in one.model._meta.concrete_fields:
+                box = one.formfield_for_dbfield(field, request)
+                if isinstance(box, forms.CharField):
+                    assert check_public_text in box.validators, field
+                    refused.add(f"{one.model._meta.label}.{field.name}")
+    assert {"pages.Faq.question", "pricing.Campaign.name", "catalogue.Lesson.title"} <= refused
+
+    url = admin_url(Subject, "change", subject.pk)
+    answer = editor.post(url, form_of(editor, url) | {"pecs_content": f"Con {CODE}"})
+    assert REFUSED in answer.text
+
+
+def test_import_of_the_catalogue_takes_no_friend_code():
+    column = next(one for one in COLUMNS if one.name == "que_cubren_las_pecs")
+    with pytest.raises(BadCell, match="código de amigo"):
+        column.read(f"Con {CODE}")
 
 
 def test_subject_of_an_answer_template_has_no_friend_code(client):
     make_staff("eva", group="Atención", client=client, email="eva@example.com")
-    sent = {"name": "x", "subject": "Usa AMIGO-MIO12345", "body": "Hola", "active": "on",
+    sent = {"name": "x", "subject": f"Usa {CODE}", "body": "Hola", "active": "on",
             "position": "1"}  # fmt: skip
     assert REFUSED in client.post(admin_url(AnswerTemplate, "add"), sent).text
 

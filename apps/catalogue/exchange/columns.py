@@ -23,6 +23,7 @@ from apps.catalogue.recorded import Recorded
 from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
 from apps.core.money import read_euros
+from apps.core.staff.public_texts import check_public_text
 
 # Each model is the parent of the next one.
 LEVELS: tuple[type[Recorded], ...] = (University, Degree, Subject, Lesson)
@@ -172,6 +173,7 @@ class Column:
             # Fields of lines check their length in forms alone.
             if isinstance(self.field, TextField) and self.field.max_length:
                 MaxLengthValidator(self.field.max_length)(value)
+            check_public_text(value)
             return self.field.clean(value, None)
         except ValidationError as error:
             raise BadCell(" ".join(error.messages)) from None

@@ -143,7 +143,7 @@ def register_mail(
     `own_words.LABELS`, with its placeholders ("Hola, {nombre}:"); the templates have them as
     `texts.NAME`. `is_fixed` is for a security notice, which tells somebody what others did with an
     account, gift or money: it has no own words, or whoever did it could write it so that nobody
-    notices.
+    notices. So is each mail to `STAFF_EMAIL`, and an acknowledgement that is proof.
     """
     _templates[template] = MailTemplate(template, subject, build, origin, student, texts, is_fixed)
 

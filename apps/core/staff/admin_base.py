@@ -45,6 +45,7 @@ from apps.core.staff.admin_search import SearchedList
 from apps.core.staff.admin_spanish import SpanishAdmin
 from apps.core.staff.fresh_password import PasswordConfirmation
 from apps.core.staff.picture_input import PictureInput
+from apps.core.staff.public_texts import PublicTexts
 from apps.core.staff.recycle_bin import keep
 from apps.core.staff.staff_log import with_values
 
@@ -91,7 +92,7 @@ class BoundedPaginator(_Paginator):
         return int(rows.order_by()[:MOST_COUNTED].count())
 
 
-class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
+class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
     """Base class for admin pages: 50 rows a page, no full count, look-ups by allow-list."""
 
     formfield_overrides = FORM_FIELDS
@@ -313,7 +314,7 @@ class _ChecksDeletions(_InlineFormSet):
                 )
 
 
-class RowsInline(_TabularInline):
+class RowsInline(PublicTexts, _TabularInline):
     """Inline rows that staff edit with their parent."""
 
     formset = _ChecksDeletions

@@ -48,7 +48,13 @@ def _mail(name: str) -> int:
 
 
 def register_mails() -> None:
-    register_mail(TEMPLATE, "Un proceso no responde: {{ title }}", _context, origin=Origin.STAFF)
+    register_mail(
+        TEMPLATE,
+        "Un proceso no responde: {{ title }}",
+        _context,
+        origin=Origin.STAFF,
+        is_fixed=True,
+    )
 
 
 def _context(ids: dict[str, Any]) -> dict[str, Any]:

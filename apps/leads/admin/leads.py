@@ -191,6 +191,7 @@ class LeadAdmin(AcademyModelAdmin):
 class AnswerTemplateAdmin(AcademyModelAdmin):
     """The texts that staff begin an answer with."""
 
+    has_public_texts = True
     list_display = ("name", "subject", "active", "position")
     list_filter = ("active",)
     search_fields = ("name", "subject", "body")

@@ -62,21 +62,14 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         order = data.get("order", self.instance.order)
         if data.get("status") == Withdrawal.Status.REFUNDED:
             self._check_refund(order)
-        elif "order" in self.changed_data:
-            self._check_order(order)
+        elif "order" in self.changed_data and self.initial.get("order") and not self.may_refund:
+            self.add_error("order", "El pedido de un desistimiento lo cambia quien devuelve.")
         if data.get("status") == Withdrawal.Status.DECLINED:
             if not data.get("answer"):
                 self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
             elif "status" in self.changed_data and not self.errors:
                 self._count_answer()
         return data
-
-    def _check_order(self, order: Order | None) -> None:
-        """A case is open until its order is refunded: an earlier refund would hide it."""
-        if order is not None and order.status == Order.Status.REFUNDED:
-            self._check_refund(order)
-        elif self.initial.get("order") and not self.may_refund:
-            self.add_error("order", "El pedido de un desistimiento lo cambia quien devuelve.")
 
     def _count_answer(self) -> None:
         try:
@@ -89,7 +82,7 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         since = self.instance.received_at
         if order is None or not refunds_of(order).filter(created_at__gte=since).exists():
             text = "Ese pedido no tiene ninguna devolución desde que desistió: hazla primero."
-            self.add_error("order" if "order" in self.changed_data else "status", text)
+            self.add_error("status", text)
         elif order.email_identity != self.instance.email_identity and not self.may_refund:
             self.add_error("order", "Ese pedido es de otro correo: lo resuelve quien devuelve.")
 
@@ -97,7 +90,7 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
 OpenFilter = choice_filter(
     "situación",
     "situacion",
-    pendiente=("Por resolver y sin devolver", lambda cases: cases.open()),
+    pendiente=("Por resolver", lambda cases: cases.open()),
     vencida=("Con la devolución fuera de plazo", lambda cases: cases.overdue()),
 )
 
@@ -220,8 +213,7 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
     @admin.display(description="devolver hasta", ordering="received_at")
     def deadline(self, case: Withdrawal) -> str:
         day = f"{case.refund_by:%d/%m/%Y}"
-        is_refunded = case.order is not None and case.order.status == Order.Status.REFUNDED
-        is_open = case.status == Withdrawal.Status.OPEN and not is_refunded
+        is_open = case.status == Withdrawal.Status.OPEN
         is_late = is_open and case.refund_by < timezone.localdate()
         return f"{day} (vencido)" if is_late else day
 

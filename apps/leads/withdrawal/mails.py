@@ -25,6 +25,7 @@ def register() -> None:
         "Acuse de recibo de tu desistimiento n.º {{ number }}",
         _acknowledged,
         origin=_origin,
+        is_fixed=True,
     )
     register_mail(
         "withdrawal_declined",
@@ -37,6 +38,7 @@ def register() -> None:
         "Desistimiento n.º {{ number }}: {{ who }}",
         _received,
         origin=Origin.NOTICE,
+        is_fixed=True,
     )
 
 

@@ -8,7 +8,6 @@ from django.utils.timezone import make_aware
 from apps.core.dates import midnight, today
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.models import Order
-from apps.orders.models.statuses import OrderStatus
 from apps.orders.withdrawal_link import last_day_to_withdraw
 
 # Article 107 of the Spanish consumer law (TRLGDCU): the days to refund, counted from the statement.
@@ -21,10 +20,11 @@ PART = ":"
 
 class WithdrawalQuerySet(models.QuerySet["Withdrawal"]):
     def open(self) -> "WithdrawalQuerySet":
-        """Cases without a decision, except those whose order has been refunded in full."""
-        return self.filter(status=Withdrawal.Status.OPEN).exclude(
-            order__status=OrderStatus.REFUNDED
-        )
+        """Cases without a decision. A refund of everything decides them (`receivers`).
+
+        An order may also be refunded by an exchange, of which the consumer gets no money.
+        """
+        return self.filter(status=Withdrawal.Status.OPEN)
 
     def overdue(self) -> "WithdrawalQuerySet":
         """Open cases whose last day for the refund is over."""

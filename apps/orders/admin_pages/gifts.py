@@ -47,7 +47,7 @@ class GiftForm(ModelForm[Gift]):
 @admin.register(Gift)
 class GiftAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
     form = GiftForm
-    password_fields = ("recipient_email",)
+    password_fields = ("recipient_email", "deliver_on", *_TEXTS)
     logs_reading = True
     list_display = (
         "of_order",

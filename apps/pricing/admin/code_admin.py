@@ -137,6 +137,7 @@ def masked(promo: PromoCode) -> str:
 class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
     # A code may have an owner.
     logs_reading = True
+    has_public_texts = False
     form = PromoCodeForm
     offered_percent = staticmethod(offered_percent)
     offered_cents = staticmethod(offered_cents)
