@@ -91,9 +91,10 @@ def may_be_known_to_others(order: Order) -> bool:
     return link_was_opened(order) or order.payments.transfers().exists() or on_page.exists()
 
 
-def is_of_plan(payment_id: str) -> bool:
-    """Whether a student's later payment of a plan has this id: the plan's link tells it, too."""
-    return InstalmentAttempt.objects.filter(reference=payment_id, kind=AttemptKind.BY_HAND).exists()
+def is_of_plan(order: Order, payment_id: str) -> bool:
+    """Whether a student's later payment of the plan has this id: the plan's link tells it, too."""
+    attempts = InstalmentAttempt.objects.filter(instalment__order=order, kind=AttemptKind.BY_HAND)
+    return bool(payment_id) and attempts.filter(reference=payment_id).exists()
 
 
 def contact_was_typed_later(order: Order) -> bool:
