@@ -393,7 +393,7 @@ class MailAdmin(ReadOnlyAdmin):
                 facts=(
                     f"{will} {how_many(total, 'correo', 'correos')} a "
                     f"{how_many(boxes, 'dirección', 'direcciones')}: {_by_state(states)}.",
-                    "Los retenidos son los que pasaban de lo que una dirección recibe en una hora.",
+                    "Los retenidos son los que pasaban de un límite de envíos.",
                     "Los descartados son los que alguien decidió no enviar o los que ya no "
                     "hacían falta; estos últimos tampoco se enviarán ahora.",
                 ),

@@ -5,8 +5,9 @@ import unicodedata
 from html import unescape
 from urllib.parse import unquote
 
-# The beginning of each friend code that the shop makes.
+# The beginning of each friend code that the shop makes. Eight characters follow.
 FRIEND_CODE = "AMIGO-"
+_FRIEND_CODE = re.compile(rf"{FRIEND_CODE}[0-9A-Z]{{8}}(?![0-9A-Z])", re.ASCII)
 FRIEND_CODE_REFUSED = (
     "No escribas el código de amigo de un alumno: cobraría por cada compra que llegue de aquí."
 )
@@ -34,12 +35,12 @@ def names_friend_code(text: str) -> bool:
     Its owner would be paid for each buyer whom the academy itself has sent.
     """
     if text.isascii() and not _HIDES.search(text):
-        return FRIEND_CODE in text.upper()
+        return _FRIEND_CODE.search(text.upper()) is not None
     for _ in range(_ENCODED_TIMES):
         text = unquote(unescape(text))
     text = _PLACEHOLDER.sub("", unicodedata.normalize("NFKC", text))
     shown = "".join(map(_as_typed, text)).upper()
-    return FRIEND_CODE in shown or FRIEND_CODE in _TAG.sub("", shown)
+    return any(_FRIEND_CODE.search(each) for each in (shown, _TAG.sub("", shown)))
 
 
 def _as_typed(char: str) -> str:

@@ -245,7 +245,9 @@ class OrderByPayment(PublicAPIView):
             raise Invalid("Falta session_id o payment_intent_id.")
         order = order_by_payment(session=session, payment=payment)
         # Whoever prepared the cart knows the payment's id, too.
-        is_buyers_alone = not (may_be_known_to_others(order) or is_of_plan(order, payment))
+        is_buyers_alone = not (
+            may_be_known_to_others(order) or is_of_plan(order, session or payment)
+        )
         return Response(
             {
                 "id": order.pk,

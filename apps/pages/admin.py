@@ -1,4 +1,4 @@
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
@@ -152,7 +152,8 @@ class OpinionAdmin(AcademyModelAdmin):
     ) -> None:
         """Change those that have been answered. What was rejected is published by itself alone."""
         answered = opinions.exclude(answered_at=None).exclude(status=status)
-        if status == Opinion.Status.PUBLISHED and answered.count() > 1:
+        before = answered.count()
+        if status == Opinion.Status.PUBLISHED and before > 1:
             answered = answered.exclude(status=Opinion.Status.REJECTED)
         ids = list(answered.values_list("pk", flat=True))
         for opinion in Opinion.objects.filter(pk__in=ids):
@@ -160,3 +161,6 @@ class OpinionAdmin(AcademyModelAdmin):
             opinion.save(update_fields=["status"])
             self.log_change(request, opinion, f"Estado: {status.label}")
         self.message_user(request, f"{_DONE[status]}: {len(ids)}.")
+        if left := before - len(ids):
+            text = f"Rechazadas antes, que se publican de una en una: {left}."
+            self.message_user(request, text, messages.WARNING)

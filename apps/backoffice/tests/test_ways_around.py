@@ -18,9 +18,10 @@ from apps.core.staff.public_texts import PUBLIC_APPS, check_public_text
 from apps.core.text_links import names_friend_code
 from apps.leads.answer_limits import TO_MAILBOX
 from apps.leads.models import AnswerTemplate, Withdrawal
+from apps.leads.withdrawal.receivers import settle_refunded
 from apps.leads.withdrawal.services import record_withdrawal
 from apps.leads.withdrawal.statement import Statement
-from apps.orders.models import Order
+from apps.orders.models import Order, Refund
 from apps.orders.refunds.open_cases import open_cases
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
@@ -196,6 +197,17 @@ def test_open_withdrawal_does_not_disappear_with_an_exchange(client, late_case):
     assert open_cases(order)
 
 
+def test_open_withdrawal_is_not_settled_by_the_rest_of_an_exchange(late_case):
+    """The consumer got the difference alone."""
+    payment = late_case.order.payments.get()
+    for number, status in enumerate(("credited", "succeeded")):
+        Refund.objects.create(payment=payment, batch=f"b{number}", amount=95, reason="Cambio",
+                              actor="eva", status=status, reference=f"re_{number}",
+                              ends_order=True)  # fmt: skip
+    settle_refunded(late_case.order)
+    assert Withdrawal.objects.overdue().get() == late_case
+
+
 @pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
 def test_answers_to_withdrawals_count_as_own_words(client, group):
     make_staff("eva", group=group, client=client, email="eva@example.com")
@@ -234,7 +246,18 @@ def test_friend_code_is_found_however_it_is_written(text):
     assert names_friend_code(f"Ven a la academia: {text}.")
 
 
-@pytest.mark.parametrize("text", ["Trae a un amigo", "amigo - y amiga", "Código de amigo: pídelo"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Trae a un amigo",
+        "amigo - y amiga",
+        "Código de amigo: pídelo",
+        "—Gracias —dijo mi amigo—.",
+        "un amigo—y acertó",
+        "un amigo\N{EN DASH}verdadero",
+        "<p>tu amigo</p>-20 €",
+    ],
+)
 def test_texts_about_friends_name_no_code(text):
     assert not names_friend_code(text)
 
@@ -278,5 +301,8 @@ def test_subject_of_an_answer_template_has_no_friend_code(client):
 def test_editor_leads_visitors_of_the_home_page_nowhere_else(editor):
     site = SiteSettings.current()
     before = site.marketplace_url
-    change(editor, site, marketplace_url="https://evil.example/login")
-    assert site.marketplace_url == before
+    answer = change(
+        editor, site, marketplace_url="https://evil.example/login", average_grade_note="sobre 10"
+    )
+    assert answer.status_code == 302
+    assert (site.marketplace_url, site.average_grade_note) == (before, "sobre 10")

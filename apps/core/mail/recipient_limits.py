@@ -34,6 +34,8 @@ class Origin(Enum):
     ORDER = "order"
     # As FORM, but this visitor has shown that the address is theirs.
     OWNER_FORM = "owner-form"
+    # As ORDER, by such a visitor.
+    OWNER_ORDER = "owner-order"
     # A visitor who typed the address causes it later, or without asking for a mail.
     EVENT = "event"
     # Notices to the academy about what visitors send. Each of them is also a row in the admin.
@@ -80,20 +82,24 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     if origin in RESERVES and _fits(RESERVES[origin], mailbox):
         return True
     an_hour = settings.MAILS_PER_RECIPIENT - RESERVED
-    if origin is Origin.OWNER_FORM:
+    if origin in (Origin.OWNER_FORM, Origin.OWNER_ORDER):
         # A shared computer may be known: a mailbox has a budget. Nobody else uses it up, and it
         # uses up none of the others.
-        Limit("mails-of-owner", an_hour, HOUR).count_key(mailbox)
-        Limit("mails-of-owner-day", an_hour * HOURS_A_DAY, DAY).count_key(mailbox)
+        in_hour = Limit("mails-of-owner", an_hour, HOUR)
+        in_day = Limit("mails-of-owner-day", an_hour * HOURS_A_DAY, DAY)
+        if origin is Origin.OWNER_ORDER:
+            return _fits(in_hour, mailbox) and _fits(in_day, mailbox)
+        in_hour.count_key(mailbox)
+        in_day.count_key(mailbox)
         return True
     if origin is Origin.FORM:
         Limit("mails-of-forms", an_hour, HOUR).count_key(mailbox)
     # Both are counted, whatever the first one says.
-    in_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
-    in_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
+    fits_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
+    fits_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
     of_all = origin not in (Origin.FORM, Origin.ORDER) or _fits(ALL_FORMS, "all")
     of_network = not network or _fits(FORM_MAILS_OF_NETWORK, network)
-    return in_hour and in_day and of_all and of_network
+    return fits_hour and fits_day and of_all and of_network
 
 
 def link_was_used(origin: Origin, email: str) -> None:

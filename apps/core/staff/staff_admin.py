@@ -149,6 +149,7 @@ class DeletedRowAdmin(ReadOnlyAdmin):
                 restored = restore(row, by=request.user)
             except CannotRestore as refusal:
                 sentence = f"No se puede recuperar «{row}»: {refusal.message}"
+                log_action(request, row, sentence)
                 self.message_user(request, sentence, messages.ERROR)
             else:
                 off = " Está sin activar." if row.about in SWITCHED_OFF else ""

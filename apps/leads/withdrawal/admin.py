@@ -62,7 +62,7 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         order = data.get("order", self.instance.order)
         if data.get("status") == Withdrawal.Status.REFUNDED:
             self._check_refund(order)
-        elif "order" in self.changed_data and self.initial.get("order") and not self.may_refund:
+        if "order" in self.changed_data and self.initial.get("order") and not self.may_refund:
             self.add_error("order", "El pedido de un desistimiento lo cambia quien devuelve.")
         if data.get("status") == Withdrawal.Status.DECLINED:
             if not data.get("answer"):

@@ -24,7 +24,7 @@ def settle_refunded(order: Order) -> None:
 
     A refund that was requested after the last statement settles it if it returns everything, or
     the lines that were left. A statement is a free text: after a refund of some lines, or of a free
-    amount, staff decide whether more is owed.
+    amount, staff decide whether more is owed. So they do after an exchange: it pays another order.
     """
     cases = list(Withdrawal.objects.filter(order=order, status=Withdrawal.Status.OPEN))
     if not cases:
@@ -33,13 +33,12 @@ def settle_refunded(order: Order) -> None:
     if all(row.is_refunded for row in order_money(order).lines):
         settling |= Q(lines__isnull=False)
     for case in cases:
-        refunds = Refund.objects.filter(
-            settling,
-            payment__order=order,
-            created_at__gte=case.statements[-1].received_at,
-            status__in=(*REFUND_COUNTED, Refund.Status.OUTSIDE),
-        ).exclude(reference="")
-        if refunds.exists():
+        since = Refund.objects.filter(
+            payment__order=order, created_at__gte=case.statements[-1].received_at
+        )
+        made = since.filter(settling, status__in=(*REFUND_COUNTED, Refund.Status.OUTSIDE))
+        is_exchanged = since.filter(status=Refund.Status.CREDITED).exists()
+        if made.exclude(reference="").exists() and not is_exchanged:
             Withdrawal.objects.filter(pk=case.pk, status=Withdrawal.Status.OPEN).update(
                 status=Withdrawal.Status.REFUNDED, resolved_at=timezone.now()
             )

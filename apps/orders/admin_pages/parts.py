@@ -163,7 +163,7 @@ class InstalmentAdmin(OfOrderAdmin):
                 title="¿Cobrar otra vez lo vencido?",
                 facts=(
                     f"{will} {how_many(len(rows), 'cobro', 'cobros')} en la tarjeta de cada "
-                    f"alumno: {total} en total.",
+                    f"alumno como mucho: {total} en total.",
                     "Si la tarjeta lo rechaza, se avisa al alumno por correo.",
                 ),
                 names=[f"{row}: {money(row.amount)}" for row in rows],

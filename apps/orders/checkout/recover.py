@@ -94,7 +94,7 @@ def may_be_known_to_others(order: Order) -> bool:
 def is_of_plan(order: Order, payment_id: str) -> bool:
     """Whether a student's later payment of the plan has this id: the plan's link tells it, too."""
     attempts = InstalmentAttempt.objects.filter(instalment__order=order, kind=AttemptKind.BY_HAND)
-    return bool(payment_id) and attempts.filter(reference=payment_id).exists()
+    return attempts.filter(reference=payment_id).exists()
 
 
 def contact_was_typed_later(order: Order) -> bool:

@@ -61,9 +61,9 @@ class Checkout:
     @property
     def origin_of_mail(self) -> Origin:
         """The origin of the mail of a saved cart, or of an order by transfer."""
-        if self.buyer_is_known:
-            return Origin.OWNER_FORM
-        return Origin.FORM if self.save_for_later else Origin.ORDER
+        if self.save_for_later:
+            return Origin.OWNER_FORM if self.buyer_is_known else Origin.FORM
+        return Origin.OWNER_ORDER if self.buyer_is_known else Origin.ORDER
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ def offer_again(
         check_purchases=check_purchases,
         standing=standing,
         credit_for=order.student_id if any(row.credit for row in rows) else None,
+        credited_subjects=frozenset(row.subject_id for row in rows if row.credit),
     )
     facts = look_up(asked)
     offer, refused = _best_offer(asked, facts)

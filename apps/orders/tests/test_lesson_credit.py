@@ -401,6 +401,12 @@ def test_link_of_a_saved_cart_tells_of_no_other_lessons(ana, calculus, offered, 
 
     assert "52.25" in str(answer["discounts"])
     assert "104.5" not in str(answer)
+    # The order that is placed so stays as it is, for its link and for its payment.
+    total = answer["total_amount"]
+    status, placed = save(Api(), whole(calculus), whole(law), total=total, **order)
+    assert status == 200, placed
+    _, recovered = Api().get("orders/recover", order=saved["order_id"], token=saved["token"])
+    assert (recovered["total_amount"], recovered["changes"]) == (total, [])
 
 
 def test_payment_of_a_cart_whose_lessons_were_refunded_meanwhile_is_flagged(

@@ -52,6 +52,8 @@ REFUSED_BUYERS = Limit("promo-refused-buyers", times=10, seconds=24 * 3600)
 # Known buyers have shown whose the address is, and type the phone like everybody. Strangers of
 # their network do not use their refusals up.
 REFUSED_KNOWN_BUYERS = Limit("promo-refused-known-buyers", times=10, seconds=24 * 3600)
+# The quotes that were accepted without their friend discount, for one buyer and visitor.
+ACCEPTED_QUOTES = Limit("quotes-without-friend", times=1, seconds=24 * 3600)
 TOO_MANY_CODES = (
     "Demasiados intentos con códigos que no se pueden usar. Quita el código para pagar ahora."
 )
@@ -188,8 +190,11 @@ def _place(checkout: Checkout, visitor: str) -> tuple[Placed, StaffOrder | None]
             elif checkout.by_transfer and placed.offer.total_cents >= CARD_MINIMUM_CENTS:
                 transfer = await_transfer(placed.order, origin=checkout.origin_of_mail)
     finally:
-        # Whatever the answer is, it differs from that to somebody who has bought nothing.
-        if tells_of_customer:
+        # Whatever the answer is, it differs from that to somebody who has bought nothing. To press
+        # "Pagar" again tells nothing more.
+        about = f"{visitor} {checkout.quote_key} {checkout.email} {checkout.phone}"
+        if tells_of_customer and not ACCEPTED_QUOTES.used(about):
+            ACCEPTED_QUOTES.add(about)
             _count_question_about_customer(checkout, visitor)
     return placed, transfer
 
