@@ -189,7 +189,8 @@ export function TransferToMake({ transfer, email, academy }: TransferProps) {
       </dl>
       <p>
         Escribe el concepto tal cual: por él sabemos que el pago es tuyo. Tienes hasta el{" "}
-        {formatDay(new Date(transfer.validUntil))}. Te los enviamos también por email; apúntalos por si tarda.
+        {formatDay(new Date(transfer.validUntil))}. Te los enviamos también por email; apúntalos por
+        si tarda.
       </p>
       <p className="form__note">
         ¿Alguna duda? Escríbenos a{" "}
