@@ -16,7 +16,7 @@ FRIEND_CODE_REFUSED = (
 _ENCODED_TIMES = 3
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
 _TAG = re.compile(r"<[^<>]*>")
-# What encoded characters, placeholders and tags begin with.
+# The first characters of encoded characters, placeholders and tags.
 _HIDES = re.compile(r"[%&{<]")
 # Addresses of sites and of mailboxes, of which mail programs make links.
 _LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)

@@ -5,7 +5,7 @@ from typing import Any
 from apps.core.identity import email_identity
 from apps.core.web.throttle import Limit
 
-# What the academy never needs, and a computer that somebody left unattended could send.
+# Numbers that the academy never needs, and a computer that was left unattended could send.
 OF_AUTHOR = Limit("answers-of-author", times=200, seconds=86400)
 TO_MAILBOX = Limit("answers-to-mailbox", times=10, seconds=3600)
 

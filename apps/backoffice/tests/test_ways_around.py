@@ -1,4 +1,4 @@
-"""What a form refuses, several allowed steps don't reach either."""
+"""Ways around a refusal: several allowed steps reach no more than one form."""
 
 from datetime import timedelta
 
@@ -36,7 +36,7 @@ CODE = "AMIGO-MIO12345"
 
 
 def form_of(client, url):
-    """What the form of this page sends if nothing is changed."""
+    """The values that the form of this page sends if nothing is changed."""
     page = client.get(url)
     parts = [page.context["adminform"].form]
     for each in page.context["inline_admin_formsets"]:

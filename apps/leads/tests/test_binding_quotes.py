@@ -547,7 +547,7 @@ def test_friend_code_in_a_quote_earns_the_reward(api, sandbox, pair, invited, fr
 def test_price_without_the_friend_discount_tells_of_few_customers(
     api, sandbox, pair, invited, settings, wish
 ):
-    """It is accepted for a customer's phone alone."""
+    """The price is accepted for a customer's phone alone."""
     settings.RATE_LIMIT_SCALE = 1
     bruno = Student.objects.create(**BRUNO)
     Order.objects.create(

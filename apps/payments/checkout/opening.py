@@ -9,7 +9,7 @@ from apps.core.models import SiteSettings
 from apps.orders.checkout.request import Placed
 from apps.orders.errors import OrderNotFound, PaymentInProgress
 from apps.orders.gifts.details import stored_details
-from apps.orders.models import Order, Payment, StaffOrder
+from apps.orders.models import Order, Payment
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.open_payments import open_payment, release_reservation
@@ -33,9 +33,9 @@ from apps.payments.stripe.paid_contents import PaidContents, PaidLine
 from apps.payments.stripe.sessions import create_session
 from apps.pricing.payment_type import PaymentType
 
-# The payments that one cart opens at most, one for each change. Then the page begins another order.
-# Stripe lists 100 at once, and each earlier one costs time.
-MOST_PAYMENTS = 50
+# The payments that one order opens at most, one for each change. Then the page begins another one.
+# Stripe lists 100 at once, and each further page costs time.
+MOST_PAYMENTS = 100
 # The buyer needs this time for card and bank. A hosted page that expires sooner is replaced.
 ENOUGH_TO_PAY_S = 10 * 60
 
@@ -55,7 +55,8 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
     existing = placed.order.payments.open().first()
     if existing is not None:
         return _open_payment_again(existing)
-    if _has_had_too_many(placed.order):
+    had_payments = bool(placed.order.customer_reference)
+    if had_payments and placed.order.payments.count() >= MOST_PAYMENTS:
         release_reservation(order_id=placed.order.pk)
         raise OrderNotFound
     lost = _payment_whose_answer_was_lost(placed)
@@ -65,14 +66,6 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
     if payment.status == "open" and lost is None:
         return payment
     return refuse_if_paid(payment)
-
-
-def _has_had_too_many(order: Order) -> bool:
-    """Whether a cart has opened all its payments. What staff have made can't begin anew."""
-    if not order.customer_reference or order.payments.count() < MOST_PAYMENTS:
-        return False
-    row: StaffOrder | None = getattr(order, "by_staff", None)
-    return row is None or row.by_buyer
 
 
 def _open_payment_again(row: Payment) -> ProviderPayment | None:
