@@ -315,7 +315,6 @@ class PromoUseAdmin(OfOrderAdmin):
         moment("reserved_at", "reservado"),
         moment("used_at", "usado"),
     )
-    list_display_links = ("code",)
     list_filter = ("status", range_filter("reserved_at", "reservado"))
     link_lookups = ("promo_code__id__exact",)
     search_fields = ("promo_code__code", "order__email")
