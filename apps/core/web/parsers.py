@@ -13,7 +13,7 @@ from apps.core.errors import Invalid, TooLarge
 
 # The deepest body of the contract is that of the budget form: a subject's id is on level 4.
 MAX_DEPTH = 6
-# A cart of 200 subjects, the most that a checkout accepts, has 1,000 values.
+# A cart of 60 subjects, the most that a checkout accepts, has 300 values.
 MAX_VALUES = 2000
 MAX_LIST_LENGTH = 200
 TOO_DEEP = "La petición tiene demasiados niveles."

@@ -12,7 +12,7 @@ from apps.payments.stripe.sessions import HostedCart, HostedLine
 from apps.pricing.instalments import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 
-# Stripe's limits for a session in payment mode. Its 100 lines are as many as a cart has.
+# Stripe's limits for a session in payment mode. Its 100 lines are more than a cart has.
 COUPON_NAME_AT_MOST = 40
 DESCRIPTION_AT_MOST = 500
 

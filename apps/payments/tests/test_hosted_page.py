@@ -161,9 +161,9 @@ def test_later_instalments_are_charged_to_the_card_of_the_page(api, sandbox):
 
 def test_page_shows_each_line_of_the_largest_cart(api, sandbox):
     items = [whole(make_subject(f"Tema {n}", "10.00", lessons=1)) for n in range(MOST_LINES)]
-    placed = api.checkout(checkout_body(*items, total="840.00"))
+    placed = api.checkout(checkout_body(*items, total="460.00"))
 
-    assert sandbox.session(placed["session_id"])["amount_total"] == 84_000
+    assert sandbox.session(placed["session_id"])["amount_total"] == 46_000
     lines = sandbox.process.client().v1.checkout.sessions.line_items
     shown = list(lines.list(placed["session_id"], {"limit": 100}))
     assert {line.description for line in shown} == {f"Tema {n}" for n in range(MOST_LINES)}
