@@ -23,7 +23,7 @@ from apps.orders.email_correction import CorrectionBusy, order_to_correct, use_c
 from apps.orders.errors import AlreadyPaid, OrderNotFound
 from apps.orders.models import Order
 from apps.orders.models.statuses import PaymentStatus
-from apps.orders.recovery_link import has_another_address
+from apps.orders.recovery_link import has_another_address, recovery_url
 from apps.orders.renewals.renewals import CannotRenew, open_order, renewal_of
 from apps.payments.context import academy_props
 from apps.payments.stripe.page_policy import paying_page
@@ -69,12 +69,10 @@ def cancel(request: HttpRequest) -> HttpResponse:
     which is stored in the buyer's tab.
     """
     order, token = request.GET.get("order", ""), request.GET.get("token", "")
-    recovery_url = ""
+    back = ""
     if order and token:
-        recovery_url = (
-            f"{reverse('complete-payment')}?{urlencode({'order': order, 'token': token})}"
-        )
-    context = {"recovery_url": recovery_url, "order": order, "props": {"order": order}}
+        back = f"{reverse('complete-payment')}?{urlencode({'order': order, 'token': token})}"
+    context = {"recovery_url": back, "order": order, "props": {"order": order}}
     return render(request, "payments/cancel.html", context)
 
 
@@ -181,8 +179,7 @@ def renew(request: HttpRequest) -> HttpResponse:
         if request.method == "POST":
             RENEWALS.count(request)
             order = open_order(token)
-            query = urlencode({"order": order.pk, "token": order.auth_token})
-            return HttpResponseRedirect(f"{reverse('complete-payment')}?{query}")
+            return HttpResponseRedirect(recovery_url(order))
         renewal = renewal_of(token)
     except (CannotRenew, TooManyRequests) as refusal:
         return render(request, template, {"refusal": refusal.message}, status=refusal.status)

@@ -15,6 +15,7 @@ from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, regist
 from apps.core.money import to_euros
 from apps.orders.models import CART_LIFE, Gift, Order, StaffOrder
 from apps.orders.models.staff_order import TRANSFER_LIFE, exchange_of
+from apps.orders.recovery_link import recovery_url
 
 
 def register() -> None:
@@ -64,7 +65,6 @@ def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
         raise NoLongerDue
     by_transfer = order.by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
     missing = ids.get("missing_cents", 0)
-    link = f"/complete-payment?order={order.pk}&token={order.auth_token}"
     return {
         "order_name": f"pedido n.º {order.pk}",
         "lines": [
@@ -88,6 +88,6 @@ def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
         "valid_until": row.created_at + TRANSFER_LIFE
         if row.by_buyer
         else order.created_at + CART_LIFE,
-        "pay_url": "" if by_transfer else SecretUrl(absolute_url(link)),
+        "pay_url": "" if by_transfer else SecretUrl(absolute_url(recovery_url(order))),
         "terms_url": absolute_url("/terminos"),
     }

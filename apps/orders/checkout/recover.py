@@ -101,9 +101,11 @@ def contact_was_typed_later(order: Order) -> bool:
     """Whether the order's contact data were typed after others may have got its token.
 
     Whoever prepared a cart for somebody, or passed its link on, has its token and could read what
-    its buyer has typed since. An order that was changed after its link was opened shows its contact
-    data to the mailed link and to its student's session only.
+    its buyer has typed since. So could the former address, if staff have changed it. Such an order
+    shows its contact data to the mailed link and to its student's session only.
     """
+    if order.events.filter(kind=EventKind.EMAIL_CHANGED).exists():
+        return True
     opened = order.events.filter(kind=EventKind.LINK_OPENED).first()
     later = order.events.filter(kind=EventKind.CHANGED)
     return opened is not None and later.filter(pk__gt=opened.pk).exists()

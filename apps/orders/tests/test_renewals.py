@@ -25,6 +25,7 @@ from apps.orders.models import Debt, Gift, Order, OrderLine, StaffOrder
 from apps.orders.models.statuses import DisputeStatus
 from apps.orders.offer.bought_before import order_lines_bought_before
 from apps.orders.offer.cart import CheckoutItem
+from apps.orders.recovery_link import recovery_url
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.renewals.renewals import CannotRenew, open_order, price, renewal_link
 from apps.orders.settlement.mark_paid import mark_paid
@@ -117,7 +118,7 @@ def test_a_mail_a_press_and_a_payment_lead_to_the_end_of_the_next_semester(ana, 
     assert not Order.objects.exists()
     answer = press(ana)
     order = Order.objects.get()
-    assert answer["Location"] == f"/complete-payment?order={order.pk}&token={order.auth_token}"
+    assert answer["Location"] == recovery_url(order)
     assert (order.total_cents, order.student) == (9120, ana)
     pay(order)
 

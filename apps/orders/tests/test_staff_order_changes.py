@@ -8,10 +8,11 @@ from apps.core.models import Mail, SiteSettings
 from apps.core.staff.admin_buttons import Repeated
 from apps.orders.admin_pages.order_head import state_of
 from apps.orders.admin_pages.timeline import timeline
-from apps.orders.by_staff.actions import Refused, send_link
+from apps.orders.by_staff.actions import Refused, change_address, send_link
 from apps.orders.by_staff.approve import approve_order
 from apps.orders.by_staff.change import cancel_order, change_payment
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
+from apps.orders.by_staff.mails import order_to_pay_context
 from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked, offer_for
@@ -123,3 +124,21 @@ def test_transfer_of_cents_is_not_turned_to_a_card_that_charges_nothing():
 
     with pytest.raises(OrderRefused, match="no se cobran con tarjeta"):
         turn(order, LINK)
+
+
+def test_former_address_of_an_order_does_not_read_the_new_one_by_its_link(client):
+    """A clerk mistypes an address. Its owner gets the link to pay the order, and keeps it."""
+    order = make_order(make_clerk())
+    former = order_to_pay_context({"order_id": order.pk})["pay_url"]
+    new = "bruno.gil@example.com"
+
+    change_address(order.pk, email=new, actor="carla")
+
+    def opened(query):
+        return client.get(f"/api/orders/recover?{query}")
+
+    assert opened(former.partition("?")[2]).status_code == 410
+    token = f"order={order.pk}&token={order.auth_token}"
+    assert set(opened(token).json()["student"].values()) == {""}
+    own = order_to_pay_context({"order_id": order.pk})["pay_url"]
+    assert opened(own.partition("?")[2]).json()["student"]["email"] == new
