@@ -40,6 +40,8 @@ ORDERS_PER_CARD = 5
 # Attempts of one order that ask somebody to approve: Bizum, PayPal, 3-D Secure. An attempt that is
 # given up is never refused. Without a limit it would ask the owner of a phone again and again.
 APPROVALS_ASKED = Limit("approvals-asked", times=8, seconds=HOUR)
+# Those of all orders of a visitor that are not paid: each cart would begin another count.
+APPROVALS_OF_VISITOR = 30
 # The orders of which a buyer known by device, session or a plan's link opened a payment. Their
 # refused cards are not counted by buyer, because strangers can type the buyer's address.
 OF_KNOWN_BUYER = Mark("payment-known-buyer", seconds=24 * HOUR)
@@ -67,6 +69,11 @@ def _opened_by(share: int) -> Mark:
 def _by_visitor(share: int) -> Limit:
     """The refused cards of a network. A wider one may have as many times more as its share."""
     return Limit(f"refused-cards-visitor-{share}", times=BY_VISITOR.times * share, seconds=HOUR)
+
+
+def _approvals_of_visitor(share: int) -> Limit:
+    """The attempts of a network's unpaid orders that ask somebody to approve them."""
+    return Limit(f"approvals-asked-{share}", times=APPROVALS_OF_VISITOR * share, seconds=HOUR)
 
 
 # The shares of a visitor's networks: the address or /64, the /56 and the /48.
@@ -97,7 +104,11 @@ def refuse_card_testing(order: Order, *, networks: Networks, buyer_is_known: boo
     do not count. Call it before the browser gets the payment's client secret. It does not ask
     whether payments are paused: see `wait_in_pause`.
     """
-    waits = [Wait(_by_visitor(share), network) for network, share in networks.items()]
+    waits = [
+        Wait(limit, network)
+        for network, share in networks.items()
+        for limit in (_by_visitor(share), _approvals_of_visitor(share))
+    ]
     buyer = email_identity(order.email)
     if buyer_is_known:
         OF_KNOWN_BUYER.add(str(order.pk), buyer)
@@ -197,9 +208,10 @@ def is_testing_cards(order: Order) -> bool:
 
 def _is_of_blocked_visitor(order: Order) -> bool:
     return any(
-        _by_visitor(share).seconds_until_free(digest, is_digest=True)
+        limit.seconds_until_free(digest, is_digest=True)
         for share in SHARES
         for digest in _opened_by(share).digests(str(order.pk))
+        for limit in (_by_visitor(share), _approvals_of_visitor(share))
     )
 
 
@@ -220,11 +232,28 @@ def count_refused_cards(refusals: Iterable[Refusal], *, actor: str) -> list[Orde
 
 
 def count_approval_asked(order: Order, *, actor: str) -> None:
-    """Count an attempt that asks somebody to approve it. The ninth of an hour locks the order."""
+    """Count an attempt that asks somebody to approve it, for its order and its visitors.
+
+    The ninth of an hour locks the order.
+    """
     if not APPROVALS_ASKED.allowed():
         return
+    for share in SHARES:
+        for digest in sorted(_opened_by(share).digests(str(order.pk))):
+            _approvals_of_visitor(share).add(digest, is_digest=True)
     if APPROVALS_ASKED.add(str(order.pk)) > APPROVALS_ASKED.allowed():
         lock_for_attempts(order_id=order.pk, actor=actor)
+
+
+def give_approvals_back(order: Order) -> None:
+    """Let the approvals of a paid order count for no visitor: a campus may have one address."""
+    asked = APPROVALS_ASKED.used(str(order.pk))
+    if not asked:
+        return
+    APPROVALS_ASKED.forget(str(order.pk))
+    for share in SHARES:
+        for digest in sorted(_opened_by(share).digests(str(order.pk))):
+            _approvals_of_visitor(share).take_back(digest, by=asked, is_digest=True)
 
 
 def _orders_of(refusals: Collection[Refusal]) -> dict[Refusal, Order]:

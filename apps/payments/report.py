@@ -21,7 +21,7 @@ from apps.orders.settlement.open_payments import (
     mark_processing,
 )
 from apps.orders.settlement.unmatched import keep_foreign_payment, keep_unmatched_payment
-from apps.payments.card_testing import count_refused_cards
+from apps.payments.card_testing import count_refused_cards, give_approvals_back
 from apps.payments.stripe.declines import refusal_kind
 from apps.payments.stripe.intents import ProviderPayment, cancel_payment
 
@@ -91,6 +91,8 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         count_refused_cards([payment.refused], actor=actor)
     if _is_recorded(row, payment):
         return order
+    if payment.status == "succeeded":
+        give_approvals_back(order)
     if payment.instalments:
         _report_instalments(payment, confirmed, actor=actor)
     elif payment.status == "succeeded":

@@ -14,6 +14,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import connection
 from django.db.models import F, Sum
+from django.db.models.functions import Greatest
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
@@ -180,10 +181,10 @@ class Limit:
                 cursor.execute(_FORGET, [connection.ops.adapt_datetimefield_value(now)])
         return used
 
-    def take_back(self, key: str) -> None:
-        """Undo one `count_key` of this window, for an attempt that turned out to be no guess."""
-        slot = self._slot(key)
-        RateCount.objects.filter(slot=slot, times__gt=0).update(times=F("times") - 1)
+    def take_back(self, key: str, *, by: int = 1, is_digest: bool = False) -> None:
+        """Undo uses of this window, for attempts that turned out to be harmless."""
+        counted = RateCount.objects.filter(slot=self._slot(key, is_digest=is_digest))
+        counted.update(times=Greatest(F("times") - by, 0))
 
     def forget(self, key: str) -> None:
         """Undo all uses of this window, refused ones too."""

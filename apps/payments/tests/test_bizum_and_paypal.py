@@ -240,3 +240,37 @@ def test_dispute_holds_access_as_that_of_a_card(api, sandbox, placed, audited, k
     fetch_and_record_dispute(opened["id"])
 
     assert Order.objects.get().disputed_at is not None
+
+
+def ask_for_approval(api, sandbox, placed, work, *, event_id):
+    page = sandbox.leave_for("bizum", placed)
+    reference = placed["payment_intent_id"]
+    deliver(api, event_body("payment_intent.requires_action", reference, event_id=event_id))
+    work()
+    return page
+
+
+def test_visitor_asks_for_thirty_approvals_an_hour_with_all_unpaid_orders(api, sandbox, work):
+    """Otherwise one order after the other asks the owner of a phone without end."""
+    subject = make_subject()
+    for number in range(30):
+        if number % 8 == 0:
+            placed = api.checkout(checkout_body(whole(subject), total="182.40"))
+        ask_for_approval(api, sandbox, placed, work, event_id=f"evt_{number}")
+
+    assert sandbox.payment(placed["payment_intent_id"])["status"] == "canceled"
+    body = checkout_body(whole(subject), total="182.40", email="otra@example.com")
+    assert api.post("process-checkout", body)[0] == 429
+    with time_machine.travel(timezone.now() + timedelta(minutes=61)):
+        assert "client_secret" in api.checkout(body)
+
+
+def test_approvals_of_paid_orders_count_for_no_visitor(api, sandbox, work):
+    """A campus may have one address."""
+    subject = make_subject()
+    for number in range(40):
+        email = f"alumna{number}@example.com"
+        placed = api.checkout(checkout_body(whole(subject), total="182.40", email=email))
+        page = ask_for_approval(api, sandbox, placed, work, event_id=f"evt_{number}")
+        sandbox.decide(page)
+        assert complete(api, placed)[0] == 200
