@@ -29,6 +29,7 @@ from apps.orders.models import (
     Dispute,
     Order,
     Payment,
+    PromoUse,
     ReferralReward,
     Refund,
     StaffOrder,
@@ -257,7 +258,8 @@ def delete_orders(orders: QuerySet[Order]) -> int:
     """
     locked = [order.pk for order in lock_orders(orders)]
     ids = list(orders.filter(pk__in=locked).values_list("pk", flat=True))
-    for order in Order.objects.filter(pk__in=ids).order_by("pk"):
+    with_code = PromoUse.objects.filter(status=PromoUse.Status.RESERVED, order__in=ids)
+    for order in Order.objects.filter(pk__in=with_code.values("order")).order_by("pk"):
         promo_uses.release(order)
     delete_mails_about("order_id", ids)
     _delete_with_dependents(Order.objects.filter(pk__in=ids))

@@ -8,7 +8,11 @@ from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import Order
 from apps.orders.models.statuses import EventKind
-from apps.orders.settlement.new_address import follow_student
+from apps.orders.settlement.new_address import (
+    expire_plain_carts,
+    follow_student,
+    orders_that_follow,
+)
 from apps.students.models import Student
 from apps.students.signals import email_changed, email_changing
 
@@ -16,7 +20,7 @@ from apps.students.signals import email_changed, email_changing
 @receiver(email_changing)
 def lock_orders_of_student(sender: Any, student_id: int, **kwargs: Any) -> None:
     """Lock the student's orders before the student, as a payment does."""
-    lock_orders(Order.objects.filter(student=student_id))
+    lock_orders(orders_that_follow(Order.objects.filter(student=student_id).only("pk")))
 
 
 @receiver(email_changed)
@@ -25,7 +29,9 @@ def move_orders(sender: Any, student: Student, before: str, actor: str, **kwargs
 
     Carts that anybody may have prepared expire instead.
     """
-    for order in lock_orders(Order.objects.filter(student=student, email__iexact=before)):
+    expire_plain_carts(student_id=student.pk, email=before, actor=actor)
+    orders = Order.objects.filter(student=student, email__iexact=before)
+    for order in lock_orders(orders_that_follow(orders)):
         if not follow_student(order, email=student.email, actor=actor):
             continue
         reason = f"Correo cambiado: de {before} a {student.email}"

@@ -14,6 +14,7 @@ from django.utils.timezone import localtime
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.core.staff.admin_base import (
     AcademyModelAdmin,
+    NewestRows,
     OrderNumberSearch,
     ReadOnlyAdmin,
     ReadOnlyRowsInline,
@@ -35,14 +36,12 @@ from apps.students.signals import email_changing
 from apps.students.student_buttons import student_urls
 
 
-class ConsentRows(ReadOnlyRowsInline):
+class ConsentRows(NewestRows, ReadOnlyRowsInline):
     model = Consent
     fields = ("accepted_at", "kind", "legal_text", "order_id")
-    verbose_name_plural = "consentimientos"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Consent]:
-        consents: QuerySet[Consent] = super().get_queryset(request)
-        return consents.select_related("legal_text")
+    verbose_name_plural = "consentimientos (los 100 últimos)"
+    of_parent = "student"
+    select_related = ("legal_text", "student")
 
 
 # In this order in the index `student_by_person`.

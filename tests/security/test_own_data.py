@@ -1,6 +1,7 @@
 """Strangers type a student's address in carts and forms: the student's own pages stay small."""
 
 import json
+from uuid import uuid4
 
 import pytest
 import time_machine
@@ -10,13 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.core.models import LegalText
-from apps.core.privacy import MOST_ROWS, preview_erasure
+from apps.core.privacy import MOST_ROWS, erase_all, preview_erasure
+from apps.core.staff.admin_base import MOST_ROWS as MOST_OF_PAGE
 from apps.leads.models import Lead
 from apps.leads.withdrawal.models import Withdrawal
+from apps.orders.by_staff.merge_students import merge_students
 from apps.orders.models import Gift, Order
 from apps.pages.account import DOWNLOADS, MOST_SHOWN, VISITS
 from apps.students.models import Consent, SignInLink, Student
+from apps.students.services import change_email
 from apps.students.sign_in_links import link_url, send_sign_in_link
+from tests.helpers.admin import admin_url
 
 pytestmark = pytest.mark.django_db
 MANY = MOST_ROWS + 20
@@ -128,3 +133,50 @@ def test_erasure_reads_each_event_once_however_many_carts_there_are(ana):
 
     (search,) = (query["sql"] for query in queries if "payments_providerevent" in query["sql"])
     assert search.upper().count("LIKE") + search.upper().count(" OR ") == 0
+
+
+@pytest.mark.usefixtures("flood")
+def test_page_of_staff_about_a_student_is_bounded(ana, admin_client):
+    with CaptureQueriesContext(connection) as queries:
+        page = admin_client.get(admin_url(Student, "change", ana.pk)).text
+
+    assert page.count('class="field-accepted_at"') == MOST_OF_PAGE
+    assert len(queries) < 80
+
+
+def statements_of(act, ana, carts):
+    """How many statements an act about Ana takes after strangers have made carts in her name."""
+    Order.objects.bulk_create(
+        Order(student=ana, email=ana.email, total_amount=1, idempotency_id=uuid4())
+        for _ in range(carts)
+    )
+    with CaptureQueriesContext(connection) as queries:
+        act(ana)
+    return len(queries)
+
+
+def merge(ana):
+    other = Student.objects.create(email="ana.ruiz@example.com", phone="+34600111111")
+    merge_students(merged_id=ana.pk, into_id=other.pk, actor="carla")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda ana: change_email(student_id=ana.pk, email=f"{uuid4().hex}@example.com"),
+        merge,
+        lambda ana: erase_all(ana.email),
+    ],
+    ids=["change of address", "merge", "erasure"],
+)
+def test_carts_of_strangers_cost_staff_no_statement_each(bought, act):
+    few, many = (
+        Student.objects.create(email=f"{name}@example.com", phone="") for name in ("few", "many")
+    )
+    used = [statements_of(act, few, 5)]
+    Student.objects.filter(email="ana.ruiz@example.com").update(email="otra@example.com")
+    used.append(statements_of(act, many, 200))
+
+    assert used[1] <= used[0] + 3
+    carts = Order.objects.filter(student=many)
+    assert not carts.filter(status="cart").exists()

@@ -340,6 +340,30 @@ class ReadOnlyRowsInline(_ReadOnly, _TabularInline):
         return self.fields
 
 
+MOST_ROWS = 100
+
+
+class NewestRows:
+    """Mixin of read-only rows that strangers can add: the page has the newest MOST_ROWS of them."""
+
+    # The field that leads to the page's row, and what each row reads.
+    of_parent = ""
+    select_related: tuple[str, ...] = ()
+
+    def get_formset(self, request: HttpRequest, obj: Model | None = None, **kwargs: Any) -> Any:
+        # One page has one instance of this class.
+        self.parent = obj
+        rows: Any = super()
+        return rows.get_formset(request, obj, **kwargs)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: Any = super()
+        found: QuerySet[Any] = rows.get_queryset(request)
+        of_page = found.filter(**{self.of_parent: getattr(self, "parent", None)})
+        newest = list(of_page.order_by("-pk").values_list("pk", flat=True)[:MOST_ROWS])
+        return found.filter(pk__in=newest).select_related(*self.select_related)
+
+
 class OrderNumberSearch:
     """Mixin: a search for a number finds the rows of exactly that order."""
 

@@ -6,6 +6,7 @@ from django.template.response import TemplateResponse
 
 from apps.core.staff.admin_base import (
     AcademyModelAdmin,
+    NewestRows,
     ReadOnlyRowsInline,
     moment,
 )
@@ -24,13 +25,11 @@ PublishedFilter = choice_filter(
 )
 
 
-class RequestRows(ReadOnlyRowsInline):
+class RequestRows(NewestRows, ReadOnlyRowsInline):
     model = SubjectRequest
     fields = ("lead", "subject_name", "university")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[SubjectRequest]:
-        rows: QuerySet[SubjectRequest] = super().get_queryset(request)
-        return rows.select_related("lead")
+    of_parent = "requested_subject"
+    select_related = ("lead",)
 
 
 @admin.register(RequestedSubject)

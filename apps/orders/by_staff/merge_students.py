@@ -10,7 +10,11 @@ from apps.orders.ledger.locks import lock_orders
 from apps.orders.models import Dispute, Gift, Order, PromoUse, ReferralReward, Refund
 from apps.orders.models.statuses import EventKind
 from apps.orders.rewards.service import cancel_reward
-from apps.orders.settlement.new_address import follow_student
+from apps.orders.settlement.new_address import (
+    expire_plain_carts,
+    follow_student,
+    orders_that_follow,
+)
 from apps.pricing.models import PromoCode
 from apps.students.models import ErasureRequest, Student
 from apps.students.services import merge_student_rows
@@ -32,7 +36,7 @@ def merge_students(*, merged_id: int, into_id: int, actor: str) -> bool:
     """
     ids = [merged_id, into_id]
     # Lock as a payment does: the orders, the codes, the access, and the students last.
-    orders = lock_orders(Order.objects.filter(student__in=ids))
+    lock_orders(Order.objects.filter(student__in=ids).only("pk"))
     list(PromoCode.objects.select_for_update(no_key=True).filter(student__in=ids).order_by("pk"))
     is_idle = lock_access(ids)
     rows = Student.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
@@ -45,9 +49,11 @@ def merge_students(*, merged_id: int, into_id: int, actor: str) -> bool:
         raise CannotMerge("Ahora mismo se está dando un acceso: vuelve a intentarlo en un minuto.")
     before = merged.email
     merge_student_rows(merged=merged, into=into)
-    for order in orders:
-        if order.student_id == merged.pk:
-            _move_order(order, before=before, merged=merged, into=into, actor=actor)
+    expire_plain_carts(student_id=merged.pk, email=before, actor=actor)
+    of_merged = Order.objects.filter(student=merged)
+    for order in orders_that_follow(of_merged).order_by("pk"):
+        _move_order(order, before=before, merged=merged, into=into, actor=actor)
+    of_merged.update(student=into)
     PromoUse.objects.filter(student=merged).update(student=into)
     _move_codes(merged, into)
     _move_rewards(merged, into, actor=actor)

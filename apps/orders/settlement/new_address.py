@@ -3,16 +3,42 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db.models import Exists, OuterRef, Q
 
 from apps.core.database import require_transaction
 from apps.core.money import to_cents, to_euros
 from apps.core.staff.limits import OverLimit, counted_cents_of, give_discount
 from apps.orders.ledger.history import note
-from apps.orders.ledger.states import change_status
-from apps.orders.models import Order, StaffOrder
+from apps.orders.ledger.states import change_status, expire_carts
+from apps.orders.models import Order, Payment, PromoUse, StaffOrder
+from apps.orders.models.order import OrderQuerySet
 from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.students.models import FormerEmail
+
+CART_EXPIRED = "El correo del alumno ha cambiado: el carrito con el anterior ya no vale"
+
+
+def orders_that_follow(orders: OrderQuerySet) -> OrderQuerySet:
+    """Those of the orders that a change of their student's address changes."""
+    return orders.filter(Q(status__in=(*EVER_PAID, Order.Status.CART)) | Q(by_staff__isnull=False))
+
+
+def expire_plain_carts(*, student_id: int, email: str, actor: str) -> None:
+    """Expire the student's carts with this address that nobody has begun to pay, all at once.
+
+    Anybody may have made them, in any number. The caller holds their locks.
+    """
+    plain = Order.objects.filter(
+        ~Exists(Payment.objects.filter(order=OuterRef("pk"))),
+        ~Exists(PromoUse.objects.filter(order=OuterRef("pk"))),
+        student=student_id,
+        email__iexact=email,
+        status=Order.Status.CART,
+        by_staff=None,
+    )
+    ids = list(plain.order_by("pk").values_list("pk", flat=True))
+    expire_carts(ids, kind=EventKind.EXPIRED, actor=actor, reason=CART_EXPIRED)
 
 
 def follow_student(order: Order, *, email: str, actor: str) -> bool:
@@ -40,8 +66,9 @@ def follow_student(order: Order, *, email: str, actor: str) -> bool:
         order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
         return False
     promo_uses.release(order)
-    reason = "El correo del alumno ha cambiado: el carrito con el anterior ya no vale"
-    change_status(order, Order.Status.EXPIRED, kind=EventKind.EXPIRED, actor=actor, reason=reason)
+    change_status(
+        order, Order.Status.EXPIRED, kind=EventKind.EXPIRED, actor=actor, reason=CART_EXPIRED
+    )
     return False
 
 
