@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, When
 from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
@@ -98,9 +98,12 @@ def run_due_jobs(*, stop: Callable[[], bool] = lambda: False) -> list[str]:
     now = timezone.now()
     _create_missing_rows(now)
     _mend_after_clock_change(now)
-    due = ScheduledJob.objects.filter(name__in=_jobs, due_at__lte=now).order_by("due_at", "name")
+    due = ScheduledJob.objects.filter(name__in=_jobs, due_at__lte=now)
+    # A job that takes too long has its clock killed, and is still due: then the others go first.
+    was_killed = Q(started_at__isnull=False, finished_at=None) | Q(started_at__gt=F("finished_at"))
+    killed_last = Case(When(was_killed, then=1), default=0)
     ran = []
-    for name in due.values_list("name", flat=True):
+    for name in due.order_by(killed_last, "due_at", "name").values_list("name", flat=True):
         if stop():
             break
         if _run(_jobs[name]):

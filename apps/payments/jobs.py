@@ -65,8 +65,11 @@ IN_A_MAIL = 50
 
 @job("audit_money", "Revisar que las cuentas cuadran", when=time(4, 30))
 def audit_money_nightly() -> str:
-    """Run the audit with Stripe for the last 60 days. Mail STAFF_EMAIL if something differs."""
-    result = audit(stripe_since=timezone.now() - WITH_STRIPE)
+    """Run the audit with Stripe for the last 60 days. Mail STAFF_EMAIL if something differs.
+
+    It covers what was paid: `manage.py audit_money` compares carts, too.
+    """
+    result = audit(stripe_since=timezone.now() - WITH_STRIPE, paid_only=True)
     _keep_differences(result)
     if not result.differences:
         return result.summary() if result.unanswered else ""

@@ -279,3 +279,19 @@ def test_a_clock_that_was_a_day_ahead_stops_no_job_for_a_day(registered):
         clock.shift(timedelta(minutes=5))
         assert jobs.run_due_jobs() == ["count"]
         assert ScheduledJob.objects.get(name="nightly").due_at < NOON + timedelta(days=1)
+
+
+@pytest.mark.django_db
+def test_a_job_whose_clock_was_killed_runs_after_the_others(registered):
+    """Otherwise one that takes too long would keep all others from running for ever."""
+    ran: list[str] = []
+    for name in ("a", "b"):
+        every_five_minutes(lambda name=name: ran.append(name) or "", name)
+    with time_machine.travel(NOON, tick=False) as clock:
+        jobs.run_due_jobs()
+        clock.shift(timedelta(hours=2))
+        killed = ScheduledJob.objects.filter(name="a")
+        killed.update(due_at=NOON, started_at=NOON + timedelta(minutes=5))
+        ran.clear()
+        jobs.run_due_jobs()
+    assert ran == ["b", "a"]

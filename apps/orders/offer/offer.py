@@ -19,7 +19,7 @@ from apps.orders.errors import (
     PriceChanged,
     Unavailable,
 )
-from apps.orders.models import Order
+from apps.orders.models import Order, StaffOrder
 from apps.orders.models.staff_order import is_renewal
 from apps.orders.offer import binding_quotes, lesson_credit
 from apps.orders.offer.binding_quotes import BindingPrice, BindingQuote
@@ -48,6 +48,7 @@ from apps.pricing.rules import (
 )
 from apps.pricing.sale_terms import SaleTerms
 
+AGREED_NAMES = (AGREED_NAME, RENEWAL_NAME)
 RENEWAL_AT_ONCE = "Una renovación se paga de una vez, a su precio de renovación."
 NO_CODE_ON_RENEWAL = "El precio de renovación no se puede combinar con un código promocional."
 
@@ -264,7 +265,7 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
     by_staff = getattr(order, "by_staff", None)
     if order is None or by_staff is None or by_staff.awaits_approval or by_staff.by_buyer:
         return None
-    if order.promo_code_id or order.total_amount != by_staff.agreed:
+    if order.promo_code_id or not _is_as_agreed(order, by_staff):
         return None
     if {line.key for line in lines} != {row.key for row in order.lines.all()}:
         return None
@@ -272,6 +273,20 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
         return None
     today_cents = sum(line.price_cents for line in lines)
     return order.total_cents if order.total_cents <= today_cents else None
+
+
+def _is_as_agreed(order: Order, by_staff: StaffOrder) -> bool:
+    """Whether the order's stored price is one that staff have agreed.
+
+    Another cart that the buyer has stored in it may cost as much. It has no price of staff among
+    its discounts, or has credit for lessons, which staff don't take off. For the cart of a visitor
+    staff agree no price, also where they change how it is paid.
+    """
+    if by_staff.was_a_cart or order.total_amount != by_staff.agreed:
+        return False
+    has_agreed_price = any(row.name in AGREED_NAMES for row in order.discounts.all())
+    has_credit = any(line.credit for line in order.lines.all())
+    return (has_agreed_price or not by_staff.discount) and not has_credit
 
 
 def _still_has(student_id: int, lines: Sequence[CartLine]) -> bool:

@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.core import signing
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -28,7 +29,7 @@ from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.ledger.history import note
 from apps.orders.models import Order, StaffOrder
-from apps.orders.models.statuses import EventKind
+from apps.orders.models.statuses import PLAN_RUNNING, EventKind
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
 from apps.pricing.payment_type import PaymentType
@@ -88,6 +89,8 @@ def price(student: Student, ended_on: date) -> Renewal:
     """The renewal of what ends on that day. Raises CannotRenew."""
     percent, now = current_terms().renewal_percent, today()
     items = _items_ending(student, ended_on)
+    if _is_being_paid(student, items):
+        raise CannotRenew
     if not percent or not items or not now - UNTIL_AFTER <= ended_on <= now + FROM_BEFORE:
         raise CannotRenew
     # Without the student: what they have bought before is no reason against a renewal.
@@ -101,6 +104,16 @@ def price(student: Student, ended_on: date) -> Renewal:
     agreed_cents = (full.total_cents * percent + 49) // 100
     agreed = make_offer(replace(asked, agreed_cents=agreed_cents), facts)
     return Renewal(student, ended_on, ends_on, items, full.total_cents, agreed)
+
+
+def _is_being_paid(student: Student, items: tuple[CheckoutItem, ...]) -> bool:
+    """Whether instalments are to come for the purchase of some of the items.
+
+    A plan that is not paid pauses its own access alone: the renewal would keep it open.
+    """
+    theirs = Q(student=student, gift=None) | Q(gift__recipient=student)
+    running = Order.objects.filter(theirs, status__in=PLAN_RUNNING)
+    return running.filter(lines__subject__in=[item.subject_id for item in items]).exists()
 
 
 def _items_ending(student: Student, ended_on: date) -> tuple[CheckoutItem, ...]:

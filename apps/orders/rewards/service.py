@@ -19,7 +19,7 @@ from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.random_codes import random_code
 from apps.core.text_links import FRIEND_CODE
 from apps.orders.ledger.history import flag, note
-from apps.orders.models import Order, ReferralReward
+from apps.orders.models import Gift, Order, ReferralReward
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.promo.uses import Standing
@@ -164,11 +164,13 @@ def release_due_rewards() -> int:
     """Change rewards that were held for 30 days to owed. Returns how many changed.
 
     While an order has instalments to come, or is disputed, its reward stays held: what was paid of
-    a plan may be less than the reward. It is one UPDATE statement: safe to repeat and to run in
+    a plan may be less than the reward. So it does until a gift is delivered: its buyer may withdraw
+    from the purchase until then. It is one UPDATE statement: safe to repeat and to run in
     parallel.
     """
     now = timezone.now()
     in_order = Order.objects.filter(status__in=SETTLED, disputed_at=None)
+    in_order = in_order.exclude(gift__status=Gift.Status.WAITING)
     return ReferralReward.objects.filter(
         status=ReferralReward.Status.HELD, held_until__lte=now, order__in=in_order
     ).update(status=ReferralReward.Status.OWED, owed_at=now)
@@ -227,11 +229,12 @@ def move_reward(order: Order, *, to: Order, actor: str) -> None:
 def payable(rewards: QuerySet[ReferralReward]) -> QuerySet[ReferralReward]:
     """Those of the rewards that are owed and whose order is wholly paid and not disputed.
 
-    Some are owed since a version that did not wait for the last instalment.
+    None for a gift that waits for its day. Some are owed since a version that did not wait for the
+    last instalment.
     """
     return rewards.filter(
         status=ReferralReward.Status.OWED, order__status__in=SETTLED, order__disputed_at=None
-    )
+    ).exclude(order__gift__status=Gift.Status.WAITING)
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from apps.classroom.rights import access_end
 from apps.core.dates import today
 from apps.core.models import SiteSettings
 from apps.invoices.snapshot import build_content
+from apps.orders.by_staff.change import change_payment
 from apps.orders.gifts.details import GiftDetails, store_details
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.payments import ConfirmedPayment
@@ -33,6 +35,7 @@ from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.audit.run import audit
 from apps.students.models import Student
 from apps.students.services import change_email
+from tests.helpers.completion import again
 from tests.helpers.factories import (
     ANA,
     BRUNO,
@@ -470,3 +473,24 @@ def test_payment_of_a_whole_waits_for_no_new_address(
     assert end() == []
     order = Order.objects.get(pk=saved["order_id"])
     assert (order.status, order.email) == ("paid", "nueva@example.com")
+
+
+@pytest.mark.parametrize("is_turned_to_card", [False, True])
+def test_subject_paid_with_credit_alone_keeps_it_in_an_order_that_staff_turned_to_card(
+    ana, offered, shop, settings, is_turned_to_card
+):
+    """Nobody has agreed a price of nothing, although the order's total was none before."""
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+    subject = make_subject("Barata", "50.00", lessons=2)
+    buy(shop, single(*subject.lessons.all()), total="104.50")
+    free = checkout_body(whole(subject), total="0", buy_again=True, **ANA)
+    if is_turned_to_card:
+        other = checkout_body(whole(make_subject("Otra", "100.00")), total="95.00", **ANA)
+        waiting = shop.checkout({**other, "by_transfer": True})
+        change_payment(waiting["order_id"], paid_by="link", actor="carla", form_key=uuid4())
+        shop.checkout(again(waiting, free, save_for_later=True))
+        free = again(waiting, free)
+
+    order = Order.objects.get(pk=shop.checkout(free)["order_id"])
+
+    assert (order.status, order.lines.get().credit) == ("paid", Decimal("47.50"))

@@ -471,3 +471,15 @@ def test_renewal_that_is_paid_while_a_dispute_arrives_does_not_pass_unseen(bough
     order.refresh_from_db()
     assert order.status == Order.Status.PAID
     assert pauses(order) == [Cause.DISPUTE] or "habían cambiado" in order.flag
+
+
+@pytest.mark.parametrize("status", ["paying", "overdue"])
+def test_purchase_with_instalments_to_come_is_not_renewed(ana, micro, status):
+    """Its plan pauses its own access alone: the renewal would keep it open unpaid."""
+    order = buy_subject(micro, total=192_00, email=ana.email, payment_type="installment")
+    Order.objects.filter(pk=order.pk).update(status=status, student=ana)
+
+    with pytest.raises(CannotRenew):
+        price(ana, END)
+    Order.objects.filter(pk=order.pk).update(status="paid")
+    assert price(ana, END).agreed.total_cents == 91_20

@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps.core.jobs import all_jobs
 from apps.core.privacy import CannotErase, erase_all
 from apps.orders.ledger.states import change_status
-from apps.orders.models import Order, ReferralReward
+from apps.orders.models import Gift, Order, ReferralReward
 from apps.orders.privacy import (
     _erase_invitations,
     _export_invitations,
@@ -279,3 +279,18 @@ def test_erasure_is_refused_until_an_owed_reward_is_paid(subject, code):
     assert handed_out["código"] == "AMIGO-ANA"
     assert [row["estado"] for row in handed_out["recompensas"]] == ["Pagada"]
     assert "bruno" not in str(handed_out)
+
+
+def test_reward_for_a_gift_is_held_until_its_delivery(subject, code):
+    """Until then its buyer may withdraw from the purchase."""
+    with time_machine.travel(NOVEMBER, tick=False):
+        reward = earn_reward(subject, code)
+    gift = Gift.objects.create(
+        order=reward.order, recipient_email="leo@example.com", deliver_on="2027-01-20"
+    )
+    with time_machine.travel(reward.held_until, tick=False):
+        assert release_due_rewards() == 0
+        ReferralReward.objects.update(status="owed", owed_at=timezone.now())
+        assert pay_out([reward.pk], by="carla") == []
+        Gift.objects.filter(pk=gift.pk).update(status="delivered")
+        assert [row.pk for row in pay_out([reward.pk], by="carla")] == [reward.pk]

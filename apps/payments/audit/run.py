@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from apps.core.errors import AcademyError
-from apps.orders.models import Order, UsedQuote
+from apps.orders.models import Order, Payment, UsedQuote
 from apps.orders.models.statuses import PROMO_USE_HELD, UNPAID
 from apps.payments.audit.charges_without_order import RECORDING_TIME, unrecorded_charges
 from apps.payments.audit.one_order import WITH_ROWS, differences_of
@@ -51,10 +51,13 @@ def audit(
     offline: bool = False,
     stripe_since: datetime | None = None,
     recording_time: timedelta = RECORDING_TIME,
+    paid_only: bool = False,
 ) -> Audit:
     """Compare the shop's records about money with each other and with Stripe. Changes nothing.
 
-    Covers all orders, or those changed since `since`. Unless `offline`, the orders changed since
+    Covers all orders, or those changed since `since`. With `paid_only` it leaves out those for
+    which nothing was ever paid: strangers can make any number of them, and a charge of theirs is
+    found in the list of all charges. Unless `offline`, the orders changed since
     `stripe_since` are also compared with Stripe, with one call for each order. Then all charges of
     that period are listed, which finds charges without an order. Charges younger than
     `recording_time` are left out, because the shop may still be recording them. A difference is
@@ -62,6 +65,9 @@ def audit(
     """
     result = Audit()
     orders = _changed(Order.objects.all(), since)
+    if paid_only:
+        succeeded = Payment.objects.filter(order=OuterRef("pk"), status=Payment.Status.SUCCEEDED)
+        orders = orders.filter(~Q(status__in=UNPAID) | Exists(succeeded))
     for order in _with_rows(orders):
         result.orders += 1
         if any(differences_of(order)):

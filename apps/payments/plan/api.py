@@ -33,6 +33,8 @@ from apps.payments.stripe.transport import stripe_time_limit
 
 # If Stripe takes longer to answer, the plan is shown without the name of its card.
 CARD_NAME_SECONDS = 2
+# Stripe is asked for a name until it has told one, and has few places for questions.
+CARD_NAMES = Limit("instalments-card-name", times=5, seconds=600)
 
 
 class PlanRow(serializers.Serializer[dict[str, Any]]):
@@ -232,6 +234,8 @@ def plan_as_json(order: Order) -> dict[str, object]:
     if payable and unpaid:
         # The card's name is optional: without an answer from Stripe the page leaves it out.
         with suppress(AcademyError), stripe_time_limit(CARD_NAME_SECONDS):
+            if not order.card_label:
+                CARD_NAMES.count_key(str(order.pk))
             name_card(order)
     return {
         "order_id": order.pk,

@@ -27,6 +27,7 @@ from apps.payments.stripe.intents import ProviderPayment
 from apps.payments.stripe.intents import payment_of_intent as payment_of
 
 BRANDS = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express"}
+WALLETS = {"link": "Link", "paypal": "PayPal"}
 
 
 @dataclass(frozen=True)
@@ -203,11 +204,11 @@ def cancel_card_setup(reference: str) -> None:
 
 
 def card_label(payment_method: str) -> str:
-    """The name of a saved card, "Visa terminada en 4242". Empty for other payment methods."""
+    """The name of a saved card, "Visa terminada en 4242", or of a wallet: "Link"."""
     with provider_errors():
         method = client().v1.payment_methods.retrieve(payment_method)
     if method.card is None:
-        return ""
+        return WALLETS.get(method.type, "Cartera digital")
     brand = BRANDS.get(method.card.brand, "Tarjeta")
     return f"{brand} terminada en {method.card.last4}"
 

@@ -23,6 +23,7 @@ from apps.orders.models import (
     UsedQuote,
 )
 from apps.payments.audit import audit
+from apps.payments.audit import run as audit_run
 from apps.payments.jobs import audit_money_nightly
 from apps.payments.models import AuditDifference
 from apps.payments.refunds.reconcile import reconcile_returns
@@ -445,3 +446,20 @@ def test_audit_changes_nothing(paid):
     told()
 
     assert (list(Order.objects.values()), list(Payment.objects.values())) == before
+
+
+def test_nightly_audit_asks_stripe_about_no_cart_that_nobody_paid(api, sandbox, paid, monkeypatch):
+    """Strangers make them by the thousand, and all other jobs wait for it."""
+    for number in range(3):
+        body = checkout_body(whole(make_subject(f"Asignatura {number}")), total="182.40")
+        assert api.checkout(body)["client_secret"]
+    asked = []
+    monkeypatch.setattr(
+        audit_run, "differences_with_stripe", lambda order, **_: asked.append(order) or ()
+    )
+
+    audit_money_nightly()
+    assert [order.pk for order in asked] == [paid.pk]
+    Payment.objects.filter(order=paid).update(status="succeeded")
+    Order.objects.filter(pk=paid.pk).update(status="expired")
+    assert "tiene cobros" in "".join(audit(offline=True, paid_only=True).differences)

@@ -1,5 +1,7 @@
 """Students replace the card to which their instalments are charged."""
 
+from types import SimpleNamespace
+
 import pytest
 import requests
 import stripe
@@ -8,6 +10,9 @@ import time_machine
 from apps.classroom.models import Enrolment
 from apps.orders.models import Payment
 from apps.payments.events.handlers import HANDLERS
+from apps.payments.plan.api import CARD_NAMES
+from apps.payments.stripe import cards
+from apps.payments.stripe.client import PaymentNotFound
 from tests.helpers.plans import (
     REFUSED_LATER,
     buy_in_instalments,
@@ -203,3 +208,23 @@ def test_unfinished_or_foreign_setup_does_not_change_the_card(api, sandbox, plan
     before = plan.card_reference
     plan.refresh_from_db()
     assert plan.card_reference == before
+
+
+@pytest.mark.parametrize(("answer", "label"), [("link", "Link"), ("missing", None)])
+def test_plan_asks_stripe_a_few_times_for_the_name_of_what_is_no_card(
+    api, plan, monkeypatch, answer, label
+):
+    asked = []
+
+    def retrieve(name):
+        asked.append(name)
+        if answer == "missing":
+            raise PaymentNotFound
+        return SimpleNamespace(card=None, type=answer)
+
+    methods = SimpleNamespace(payment_methods=SimpleNamespace(retrieve=retrieve))
+    monkeypatch.setattr(cards, "client", lambda: SimpleNamespace(v1=methods))
+    answers = [api.get("instalments", **link_of(plan)) for _ in range(20)]
+
+    assert {(status, body["card"]) for status, body in answers} == {(200, label)}
+    assert len(asked) == (1 if label else CARD_NAMES.times)
