@@ -654,13 +654,14 @@ def test_crowd_on_the_sign_in_page_of_staff_keeps_out_neither_buyers_nor_staff(s
     assert sorted(answer.result().status_code for answer in waiting) == [200] * 8 + [503] * 32
 
 
-def test_crowd_of_passwords_keeps_out_neither_buyers_nor_visitors(shop, site):
+@pytest.mark.parametrize("page", ["/aula", "/aula/acceso"])
+def test_crowd_of_passwords_keeps_out_neither_buyers_nor_visitors(shop, site, page):
     """Each takes the shop a quarter of a second, so it is asked about eight at once."""
     with ThreadPoolExecutor(40) as visitors:
         waiting = [
             visitors.submit(
                 requests.post,
-                f"{site}/aula?crowd",
+                f"{site}{page}?crowd",
                 data={"password": "x"},
                 headers={"X-Forwarded-For": f"192.0.2.{number}"},
                 timeout=60,

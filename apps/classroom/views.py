@@ -51,6 +51,10 @@ SIGN_IN_ON_DEVICES = Limit("aula-entrar-conocidos", times=300, seconds=600)
 SIGN_IN_BY_EMAIL = Limit("aula-entrar-correo", times=10, seconds=900)
 # For one account: the tries of all visitors together, without the student's own devices.
 SIGN_IN_BY_STRANGERS = Limit("aula-entrar-ajenos", times=100, seconds=3600)
+# Passwords and confirmations by one link, and by one visitor: each may ask Moodle ten times, and a
+# password that Moodle refuses leaves the link as it is.
+BY_LINK = Limit("aula-acceso-cuenta", times=10, seconds=900)
+LINKS_OF_VISITOR = Limit("aula-acceso", times=20, seconds=600)
 LINK_BY_VISITOR = Limit("aula-enlace", times=10, seconds=600)
 LINK_BY_EMAIL = Limit("aula-enlace-correo", times=3, seconds=3600)
 
@@ -172,14 +176,28 @@ def acceso(request: HttpRequest) -> HttpResponse:
     if account is None:
         return _used_link(request)
     student = account.student
+    status = 200
     if request.method == "POST":
         form = SetPasswordForm(request.POST, student=student)
-        if form.is_valid() and (response := _set_password(request, token, form)):
-            return response
+        try:
+            if form.is_valid():
+                _count_use(request, account)
+                if response := _set_password(request, token, form):
+                    return response
+        except TooManyRequests as refusal:
+            form.add_error(None, refusal.message)
+            status = refusal.status
     else:
         names = {"first_name": student.first_name, "last_name": student.last_name}
         form = SetPasswordForm(student=student, initial=names)
-    return _page(request, "set_password", {"form": form, "student": student, "account": account})
+    context = {"form": form, "student": student, "account": account}
+    return _page(request, "set_password", context, status)
+
+
+def _count_use(request: HttpRequest, account: Account) -> None:
+    """Count the use of a link that may ask Moodle. Raises TooManyRequests."""
+    LINKS_OF_VISITOR.count(request)
+    BY_LINK.count_key(str(account.pk))
 
 
 def _set_password(request: HttpRequest, token: str, form: SetPasswordForm) -> HttpResponse | None:
@@ -238,11 +256,15 @@ def confirmar(request: HttpRequest) -> HttpResponse:
     if account is None:
         return _used_link(request)
     context: dict[str, Any] = {"account": account}
+    status = 200
     if request.method == "POST":
         try:
+            _count_use(request, account)
             confirm_account(token)
         except LinkUsed:
             return _used_link(request)
+        except TooManyRequests as refusal:
+            context["problem"], status = refusal.message, refusal.status
         except ClassroomError:
             logger.exception("the classroom did not confirm an account")
             context["problem"] = (
@@ -251,7 +273,7 @@ def confirmar(request: HttpRequest) -> HttpResponse:
             )
         else:
             context["is_confirmed"] = True
-    return _page(request, "confirm_account", context)
+    return _page(request, "confirm_account", context, status)
 
 
 @private_form_page

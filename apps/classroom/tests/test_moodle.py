@@ -1,7 +1,8 @@
 """The Moodle backend, against a fake Moodle server."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
-from threading import Event
+from threading import BoundedSemaphore, Event
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,12 +13,15 @@ from django.utils import timezone
 from apps.classroom import privacy, provisioning, sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.access_links import make_token
+from apps.classroom.backends.moodle import client
 from apps.classroom.backends.moodle.classroom import MoodleClassroom
+from apps.classroom.backends.moodle.client import MoodleError
 from apps.classroom.backends.moodle.groups import group_name
 from apps.classroom.models import AccessChange, Account, Enrolment, MoodleCourse, Provisioning
 from apps.classroom.provisioning import account_status, grant_access, provision
 from apps.classroom.sync import sync_classroom
 from apps.classroom.tests.moodle_server import POLICY, TOKEN, FakeMoodle
+from apps.classroom.views import BY_LINK
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
 from apps.core.retries import RETRY_DELAYS
@@ -463,3 +467,42 @@ def test_another_role_in_a_course_keeps_an_account_from_being_linked(moodle, ana
     moodle.enrol(tutor, moodle.add_course("TUTORIAS"), role=99)
     buy(ana, (micro.pk, None))
     assert Account.objects.get().held_id == str(tutor)
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_link_asks_moodle_ten_times_in_a_quarter_of_an_hour(moodle, ana, micro):
+    """A password that Moodle refuses leaves the link as it is, and each takes several calls."""
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    buy(ana, (micro.pk, None))
+    link = f"/aula/acceso?enlace={make_token(Account.objects.get())}"
+    form = password_form("EstudiarDeNoche7")
+    answers = [
+        Client(REMOTE_ADDR=f"192.0.2.{number}").post(link, form) for number in range(BY_LINK.times)
+    ]
+    asked = len(moodle.calls)
+    answers.append(Client().post(link, form))
+
+    assert [answer.status_code for answer in answers] == [200] * BY_LINK.times + [429]
+    assert "Demasiad" in answers[-1].text
+    assert len(moodle.calls) == asked
+
+
+def test_calls_that_wait_for_moodle_are_bounded(moodle, monkeypatch):
+    """A slow Moodle would otherwise hold every thread of the web processes."""
+    monkeypatch.setattr(client, "_places", BoundedSemaphore(1))
+    inside, go_on = Event(), Event()
+
+    def wait():
+        inside.set()
+        go_on.wait(30)
+
+    moodle.before["core_user_get_users"] = wait
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.call, "core_user_get_users", criteria=[])
+        assert inside.wait(30)
+        with pytest.raises(MoodleError, match="ya se la espera"):
+            client.call("core_user_get_users", criteria=[])
+        go_on.set()
+        first.exception()
+    moodle.before.clear()
+    client.call("core_course_get_courses_by_field", field="idnumber", value="x")

@@ -6,6 +6,7 @@ answer with the key `exception` is an error.
 
 from collections.abc import Iterator
 from http import HTTPStatus
+from threading import BoundedSemaphore
 from typing import Any
 
 import requests
@@ -17,6 +18,10 @@ from apps.classroom.backends.moodle.reasons import SERVICES_ARE_OFF, reason_for
 from apps.core.models import SiteSettings
 
 TIMEOUT_S = 20
+# The calls of one process that wait for Moodle at once: half of a web process's threads. A worker
+# has one. Without a limit, a slow Moodle would hold every page of the shop.
+MOST_WAITING = 8
+_places = BoundedSemaphore(MOST_WAITING)
 # The functions of Moodle's web services that this package calls.
 FUNCTIONS = (
     "core_course_get_courses_by_field",
@@ -80,6 +85,8 @@ def call(function: str, **params: Any) -> Any:
         "moodlewsrestformat": "json",
         **dict(_flat(params)),
     }
+    if not _places.acquire(blocking=False):
+        raise MoodleError("El aula tarda en contestar, y ya se la espera bastante.", UNAVAILABLE)
     try:
         # A redirect would turn the POST into a GET without the token.
         answer = requests.post(
@@ -98,6 +105,8 @@ def call(function: str, **params: Any) -> Any:
         if error.response is not None and error.response.status_code == HTTPStatus.FORBIDDEN:
             message = SERVICES_ARE_OFF
         raise MoodleError(message, UNAVAILABLE) from error
+    finally:
+        _places.release()
     if isinstance(content, dict) and "exception" in content:
         answered = content.get("debuginfo") or content.get("message") or content["exception"]
         raise error_of(content.get("errorcode"), str(answered), function)
