@@ -116,3 +116,8 @@ def offered_again(codes: QuerySet[PromoCode]) -> tuple[Decimal, int | None]:
         for (kind, value, least, most), uses in left.items()
     )
     return percent, cents if is_bounded else None
+
+
+def masked_code(code: str, pattern: str) -> str:
+    """The code as whoever may not read batches sees it. `pattern` is its batch's, or empty."""
+    return pattern.replace("#", "•") if pattern else code

@@ -22,6 +22,7 @@ from apps.orders.ledger.money_by_period import (
 from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
 from apps.orders.models.statuses import EVER_PAID, PaymentKind
 from apps.payments.models import BalanceEntry, Payout
+from apps.pricing.code_batches import masked_code
 from apps.pricing.payment_type import PaymentType
 
 # Stripe's reporting categories (https://docs.stripe.com/reports/reporting-categories).
@@ -279,10 +280,13 @@ def _sold(period: Period) -> tuple[list[Row], list[Row]]:
 
 
 def _orders(period: Period) -> tuple[list[Row], list[Row]]:
-    """The orders by payment type, and those with a promo code by code."""
+    """The orders by payment type, and those with a promo code by code, or by its batch's pattern.
+
+    Whoever has a code of a batch can use it.
+    """
     rows = (
         Order.objects.filter(_paid_in(period))
-        .values("payment_type", "promo_code__code")
+        .values("payment_type", "promo_code__code", "promo_code__batch__pattern")
         .annotate(orders=Count("pk"), sum=Sum("total_amount"))
         .order_by("payment_type", "promo_code__code")
     )
@@ -292,7 +296,8 @@ def _orders(period: Period) -> tuple[list[Row], list[Row]]:
         label = str(PaymentType(row["payment_type"]).label)
         _add(types, label, row["orders"], cents_of(row["sum"]))
         if row["promo_code__code"]:
-            _add(codes, row["promo_code__code"], row["orders"], cents_of(row["sum"]))
+            code = masked_code(row["promo_code__code"], row["promo_code__batch__pattern"] or "")
+            _add(codes, code, row["orders"], cents_of(row["sum"]))
     return _largest_first(types.values()), _largest_first(codes.values())
 
 

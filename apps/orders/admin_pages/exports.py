@@ -10,6 +10,7 @@ from django.utils.timezone import localtime
 from apps.core.staff.spreadsheets import Cell
 from apps.orders.admin_pages.order_head import state_of
 from apps.orders.models.statuses import PaymentStatus
+from apps.pricing.admin.code_admin import masked
 
 NO_EUROS = Decimal(0)
 # How many rows are read at once.
@@ -25,7 +26,9 @@ LINE_HEADINGS = (
 
 
 def order_cells(orders: QuerySet[Any]) -> Iterator[tuple[Cell, ...]]:
-    rows = orders.select_related("promo_code", "by_staff").prefetch_related("lines", "payments")
+    rows = orders.select_related("promo_code__batch", "by_staff").prefetch_related(
+        "lines", "payments"
+    )
     for order in rows.iterator(chunk_size=AT_ONCE):
         paid = [
             row
@@ -37,7 +40,7 @@ def order_cells(orders: QuerySet[Any]) -> Iterator[tuple[Cell, ...]]:
             order.pk, _day(order.created_at), _day(order.paid_at), state_of(order).word,
             order.first_name, order.last_name, order.email, order.phone,
             "; ".join(line.name for line in order.lines.all()), order.payment_type_label,
-            order.promo_code.code if order.promo_code else "", order.total_amount,
+            masked(order.promo_code) if order.promo_code else "", order.total_amount,
             sum((row.amount for row in paid), NO_EUROS), back,
         )  # fmt: skip
 

@@ -69,6 +69,10 @@ def change_payment(order_id: int, *, paid_by: str, actor: str, form_key: UUID) -
 def _check_transfer(order: Order) -> None:
     if not settings.TRANSFER_IBAN:
         raise OrderRefused("No hay cuenta para recibir transferencias: falta TRANSFER_IBAN.")
+    if promo_uses.has_lost_code(order):
+        raise OrderRefused(
+            "El uso de su código ya no está reservado: anula el pedido, y que lo haga otra vez."
+        )
     if order.in_instalments or not order.total_cents:
         raise OrderRefused("A plazos, o sin importe, no se paga por transferencia.")
 

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from apps.classroom.access import open_without, withdraw_access
 from apps.core.mail.outbox import queue_mail
-from apps.core.money import format_euros
+from apps.core.money import format_euros, to_cents
 from apps.orders.gifts.change import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import Balance, balance_of
@@ -76,10 +76,14 @@ def forgiven_cents(order: Order, request: RefundRequest, after: Balance) -> int:
 
 
 def loses_reward(order: Order, after: Balance, line_ids: frozenset[int]) -> bool:
-    """Whether the refund cancels the friend's reward: no complete subject of the order is left."""
+    """Whether the refund cancels the friend's reward.
+
+    No complete subject of the order is left, or less than the reward of what it costs.
+    """
     if order.status not in SOLD:
         return False
-    if after.is_whole:
+    to_come = max(order.total_cents, after.paid) if order.status in PLAN_RUNNING else after.paid
+    if after.is_whole or to_come - after.returned < to_cents(order.promised_reward):
         return True
     kept = lines_left(order).filter(lesson=None).exclude(pk__in=line_ids)
     return bool(line_ids) and not kept.exists()

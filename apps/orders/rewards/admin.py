@@ -100,7 +100,8 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
     def mark_as_paid(
         self, request: HttpRequest, rewards: QuerySet[ReferralReward]
     ) -> TemplateResponse | None:
-        owed = list(payable(rewards).select_related("student").order_by("pk"))
+        by = request.user.get_username()
+        owed = list(payable(rewards, by=by).select_related("student").order_by("pk"))
         if owed:
             what = how_many(len(owed), "recompensa", "recompensas")
             total = format_euros(sum(to_cents(reward.amount) for reward in owed))
@@ -121,7 +122,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
             )
             if asked is not None:
                 return asked
-        paid = pay_out(rewards.values_list("pk", flat=True), by=request.user.get_username())
+        paid = pay_out(rewards.values_list("pk", flat=True), by=by)
         sum_cents = sum(to_cents(reward.amount) for reward in paid)
         left = rewards.count() - len(paid)
         self.message_user(
@@ -132,7 +133,8 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
         if left:
             text = (
                 f"Sin cambios: {left}. Solo se pagan las que están por pagar y cuyo pedido no está "
-                "en disputa o a medio pagar."
+                "en disputa, a medio pagar o devuelto. Si apuntaste tú su transferencia, la paga "
+                "otra persona."
             )
             self.message_user(request, text, messages.WARNING)
         return None

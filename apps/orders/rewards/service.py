@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.core.database import insert_new
@@ -18,8 +18,9 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.random_codes import random_code
 from apps.core.text_links import FRIEND_CODE
+from apps.orders.ledger.balance import balance_of
 from apps.orders.ledger.history import flag, note
-from apps.orders.models import Gift, Order, ReferralReward
+from apps.orders.models import Gift, Order, ReferralReward, TransferReceipt
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.promo.uses import Standing
@@ -226,15 +227,19 @@ def move_reward(order: Order, *, to: Order, actor: str) -> None:
     note(to, kind=EventKind.REWARD_EARNED, actor=actor, reason=reason)
 
 
-def payable(rewards: QuerySet[ReferralReward]) -> QuerySet[ReferralReward]:
+def payable(rewards: QuerySet[ReferralReward], *, by: str) -> QuerySet[ReferralReward]:
     """Those of the rewards that are owed and whose order is wholly paid and not disputed.
 
-    None for a gift that waits for its day. Some are owed since a version that did not wait for the
-    last instalment.
+    None for a gift that waits for its day, nor for an order whose transfer the clerk `by` has
+    recorded: nobody else has seen that it arrived. Some are owed since a version that did not wait
+    for the last instalment.
     """
     return rewards.filter(
         status=ReferralReward.Status.OWED, order__status__in=SETTLED, order__disputed_at=None
-    ).exclude(order__gift__status=Gift.Status.WAITING)
+    ).exclude(
+        Q(order__gift__status=Gift.Status.WAITING)
+        | Q(order__in=TransferReceipt.objects.filter(actor=by).values("order"))
+    )
 
 
 @transaction.atomic
@@ -242,14 +247,16 @@ def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
     """Mark owed rewards as paid by the clerk `by`. Returns the rewards that changed.
 
     Row locks make sure that two clerks who press at once mark each reward once. A reward is not
-    paid while its order is disputed, or instalments are to come.
+    paid while its order is disputed, instalments are to come, or less than it is left of what was
+    paid for the order.
     """
     rewards = list(
-        payable(ReferralReward.objects.filter(pk__in=list(reward_ids)))
+        payable(ReferralReward.objects.filter(pk__in=list(reward_ids)), by=by)
         .select_for_update(no_key=True, of=("self",))
         .select_related("order")
         .order_by("pk")
     )
+    rewards = [reward for reward in rewards if _is_earned(reward)]
     for reward in rewards:
         reward.status = ReferralReward.Status.PAID
         reward.paid_at = timezone.now()
@@ -263,3 +270,9 @@ def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
             reason=f"Recompensa de {amount} pagada",
         )
     return rewards
+
+
+def _is_earned(reward: ReferralReward) -> bool:
+    """Whether at least the reward is left of what was paid for its order."""
+    balance = balance_of(reward.order)
+    return balance.paid - balance.returned >= to_cents(reward.amount)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 import time_machine
@@ -13,21 +14,30 @@ from django.utils import timezone
 
 from apps.core.jobs import all_jobs
 from apps.core.privacy import CannotErase, erase_all
+from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.states import change_status
-from apps.orders.models import Gift, Order, ReferralReward
+from apps.orders.models import Gift, Order, ReferralReward, Refund, TransferReceipt
 from apps.orders.privacy import (
     _erase_invitations,
     _export_invitations,
     _preview_invitations,
 )
+from apps.orders.refunds.effects import RefundRequest, apply_refund_effects
+from apps.orders.refunds.request import request_refund
 from apps.orders.rewards.service import cancel_reward, pay_out, release_due_rewards
 from tests.helpers.admin import asked_fields, confirm_password, forget_password, press
 from tests.helpers.factories import make_subject
 from tests.helpers.friend_codes import NOVEMBER, buy_subject, earn_reward, pay_order, place_order
 from tests.helpers.parallel import in_parallel
+from tests.helpers.refunds import make_clerk
 
 pytestmark = pytest.mark.django_db
 LEDGER = reverse("admin:orders_referralreward_changelist")
+
+
+@pytest.fixture
+def clerk():
+    return make_clerk()
 
 
 def test_reward_is_owed_after_30_days_and_not_before(subject, code):
@@ -129,7 +139,7 @@ def test_staff_can_mark_owed_rewards_as_paid_but_not_held_ones(
 
     assert "Recompensas pagadas: 1, 25,00 €." in said
     assert "Sin cambios: 1. Solo se pagan las que están por pagar y cuyo pedido no" in said
-    assert "está en disputa o a medio pagar." in said
+    assert "está en disputa, a medio pagar o devuelto." in said
     reward.refresh_from_db()
     held.refresh_from_db()
     assert (reward.status, reward.paid_by, held.status) == ("paid", admin_user.username, "held")
@@ -293,4 +303,40 @@ def test_reward_for_a_gift_is_held_until_its_delivery(subject, code):
         ReferralReward.objects.update(status="owed", owed_at=timezone.now())
         assert pay_out([reward.pk], by="carla") == []
         Gift.objects.filter(pk=gift.pk).update(status="delivered")
-        assert [row.pk for row in pay_out([reward.pk], by="carla")] == [reward.pk]
+        assert [row.pk for row in pay_out([reward.pk], by="lola")] == [reward.pk]
+
+
+def test_reward_is_canceled_once_less_than_it_is_left_of_the_order(subject, code, clerk):
+    """Otherwise an order that was refunded to a cent would still earn 25 €."""
+    kept, lost = (
+        earn_reward(make_subject(f"S{number}", "200.00"), code, email=f"f{number}@example.com",
+                    phone=f"+3460022222{number}")
+        for number in range(2)
+    )  # fmt: skip
+    for reward, left_cents in ((kept, 25_00), (lost, 24_99)):
+        batch = uuid4().hex
+        request_refund(
+            order_id=reward.order_id,
+            request=RefundRequest(reward.order.total_cents - left_cents, "cortesía"),
+            batch=batch,
+            user=clerk,
+            seen_cents=reward.order.total_cents,
+        )
+        Refund.objects.filter(batch=batch).update(status="succeeded", reference=batch)
+        with transaction.atomic():
+            apply_refund_effects(locked_order(reward.order_id), batch)
+        reward.refresh_from_db()
+
+    assert (kept.status, lost.status) == ("held", "canceled")
+
+
+def test_who_recorded_the_transfer_of_an_order_does_not_pay_its_reward(subject, code, clerk):
+    reward = earn_reward(subject, code)
+    ReferralReward.objects.update(status="owed", owed_at=timezone.now())
+    TransferReceipt.objects.create(
+        order=reward.order, amount=185, received_on=timezone.localdate(), proof="N-1",
+        form_key=uuid4(), user=clerk, actor=clerk.get_username(),
+    )  # fmt: skip
+
+    assert pay_out([reward.pk], by=clerk.get_username()) == []
+    assert [row.pk for row in pay_out([reward.pk], by="lola")] == [reward.pk]

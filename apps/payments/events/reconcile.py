@@ -15,7 +15,14 @@ from apps.core.errors import AcademyError
 from apps.orders.checkout.by_transfer import ARRIVES_WITHIN
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import takes_no_payments
-from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, PromoUse
+from apps.orders.models import (
+    CART_LIFE,
+    InstalmentAttempt,
+    Order,
+    Payment,
+    PromoUse,
+    StaffOrder,
+)
 from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.models.statuses import UNPAID
 from apps.orders.offer.again import changes_since_placed
@@ -265,8 +272,8 @@ def _stale_reservations(findings: ReconcileCounts, share: TimeShare) -> None:
     """Release promo uses that were reserved more than 30 minutes ago and have no open payment."""
     stale = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
-        # A use is kept for a transfer that the buyer has chosen, until the order expires.
-        Q(by_staff=None) | Q(by_staff__by_buyer=False),
+        # A use is kept for a transfer, until the order expires.
+        Q(by_staff=None) | ~Q(by_staff__paid_by=StaffOrder.PaidBy.TRANSFER),
         promo_uses__status=PromoUse.Status.RESERVED,
         promo_uses__reserved_at__lt=timezone.now() - RESERVATION,
     ).distinct()

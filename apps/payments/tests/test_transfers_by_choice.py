@@ -14,6 +14,7 @@ from apps.core.mail.recipient_limits import RESERVED, Origin
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail, SiteSettings
 from apps.orders.by_staff.change import change_payment
+from apps.orders.by_staff.create import OrderRefused
 from apps.orders.by_staff.receive import (
     ReceivedTransfer,
     TransferRefused,
@@ -209,13 +210,15 @@ def test_saved_cart_is_no_transfer_and_waits_for_none(api, body, friend_code, ch
 
 
 def test_clerk_is_told_that_a_transfer_pays_a_saved_code_without_a_use(api, waiting, body):
-    """Staff may let a buyer pay by transfer who has saved another cart in the order."""
+    """Such an order has expired. Staff let no open one be paid by transfer."""
     make_promo("MITAD", kind="PORCENTAJE", value="50", max_uses=1)
     ways = StaffOrder.PaidBy
     change_payment(waiting["order_id"], paid_by=ways.LINK, actor="carla", form_key=uuid4())
     half = {"total_amount": 91.20, "promo_code": "MITAD", "save_for_later": True}
     api.checkout(again(waiting, {**body, **half}))
-    change_payment(waiting["order_id"], paid_by=ways.TRANSFER, actor="carla", form_key=uuid4())
+    with pytest.raises(OrderRefused, match="ya no está reservado"):
+        change_payment(waiting["order_id"], paid_by=ways.TRANSFER, actor="carla", form_key=uuid4())
+    StaffOrder.objects.update(paid_by=ways.TRANSFER)
 
     for cents in (91_20, 100_00):
         sentence = outcome_of(Order.objects.get(), cents)
@@ -483,3 +486,32 @@ def test_transfers_of_a_customer_in_the_same_instant_hold_one_use(sandbox, body)
 
     assert sorted(in_parallel(check_out, 3)) == [200, 409, 409]
     assert promo.promo_uses.count() == 1
+
+
+def test_use_of_a_code_is_kept_while_staff_let_its_order_wait_for_a_transfer(api, sandbox, body):
+    """A code of one use would pay one transfer after the other."""
+    promo = make_promo("UNICO", kind="FIJO", value="100", max_uses=1)
+    know_device(api.client, body["email"])
+    make_customer(body["email"])
+    with_code = {**body, "total_amount": 82.40, "promo_code": "UNICO", "by_transfer": True}
+    placed = api.checkout(with_code)
+    for way in (StaffOrder.PaidBy.LINK, StaffOrder.PaidBy.TRANSFER):
+        change_payment(placed["order_id"], paid_by=way, actor="eva", form_key=uuid4())
+
+    with in_days(0, hours=1):
+        reconcile()
+        promo.refresh_from_db()
+        assert promo.uses_taken == 1
+        change_payment(
+            placed["order_id"], paid_by=StaffOrder.PaidBy.LINK, actor="eva", form_key=uuid4()
+        )
+        reconcile()
+        promo.refresh_from_db()
+        assert promo.uses_taken == 0
+        with pytest.raises(OrderRefused, match="ya no está reservado"):
+            change_payment(
+                placed["order_id"],
+                paid_by=StaffOrder.PaidBy.TRANSFER,
+                actor="eva",
+                form_key=uuid4(),
+            )
