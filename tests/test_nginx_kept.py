@@ -26,6 +26,7 @@ KEPT = {"Cache-Control": PAGE_CACHING, "Vary": "Accept-Encoding"}
 # A kept answer is older than this at most, while the shop is up: s-maxage, stale-while-revalidate,
 # and the seconds that both are counted in.
 OLDEST_S = 3.0
+EVENTS = "/api/stripe/webhook"
 
 
 class Shop(ThreadingHTTPServer):
@@ -56,6 +57,8 @@ class _Request(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    do_POST = do_GET
 
     def log_message(self, *args: object) -> None:
         """Log nothing."""
@@ -324,14 +327,20 @@ def with_few_requests(folder: Path, port: int, zone: str) -> Iterator[Callable[[
         fewer.write_text(text)
         configuration.write_text(configuration.read_text().replace(str(path), str(fewer)))
     with running(command, folder, front) as site:
-        yield lambda path, visitor: get(site, path, **{"X-Forwarded-For": visitor}).status_code
+
+        def status(path: str, visitor: str) -> int:
+            method = "POST" if path == EVENTS else "GET"
+            headers = {"X-Forwarded-For": visitor}
+            return requests.request(method, site + path, headers=headers, timeout=20).status_code
+
+        yield status
 
 
 def test_visitor_who_asks_without_end_is_told_to_wait_and_others_are_not(tmp_path, port):
-    """Events are not counted: Stripe sends its own. Files and probes are counted apart."""
+    """Events, files and probes are counted apart."""
     with running_shop(port), with_few_requests(tmp_path, port, "academia_asking") as status:
         pages = [status(path, "192.0.2.1") for path in ("/precios", "/api/catalogue") * 4]
-        uncounted = ("/static/site.css", "/healthz", "/api/stripe/webhook")
+        uncounted = ("/static/site.css", "/healthz", EVENTS)
         others = {status(path, "192.0.2.1") for path in uncounted * 3}
         another = status("/precios", "192.0.2.2")
 
@@ -347,10 +356,19 @@ def test_stranger_who_asks_for_probes_without_end_is_told_to_wait(tmp_path, port
     with running_shop(port), with_few_requests(tmp_path, port, "academia_probing") as status:
         paths = ("/readyz", "/healthz", "/monitor", "/metrics") * 2
         probes = [status(path, address.format(n=n)) for n, path in enumerate(paths)]
-        others = {status(path, same) for path in ("/precios", "/api/stripe/webhook")}
+        others = {status(path, same) for path in ("/precios", EVENTS)}
         another = status("/readyz", "198.51.100.1")
 
     assert (probes, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
+
+
+def test_stranger_who_forges_events_without_end_is_told_to_wait(tmp_path, port):
+    zone = "academia_events_asking"
+    with running_shop(port), with_few_requests(tmp_path, port, zone) as status:
+        events = [status(EVENTS, "192.0.2.1") for _ in range(8)]
+        page, another = status("/precios", "192.0.2.1"), status(EVENTS, "192.0.2.2")
+
+    assert (events, page, another) == ([200] * 5 + [429] * 3, 200, 200)
 
 
 @pytest.mark.parametrize(

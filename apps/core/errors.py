@@ -78,8 +78,12 @@ class StorageFull(AcademyError):
         return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
+class BucketAway(OSError):
+    """The bucket with the files does not answer, or answers too many questions already."""
+
+
 class Busy(AcademyError):
-    """The database did not answer in time: it restarts, is overloaded, or a lock was held."""
+    """The database or the bucket did not answer in time, or a lock was held."""
 
     status = 503
     code = "busy"
@@ -88,7 +92,7 @@ class Busy(AcademyError):
 
     @staticmethod
     def is_cause(error: BaseException | None) -> bool:
-        return isinstance(error, OperationalError | InterfaceError)
+        return isinstance(error, OperationalError | InterfaceError | BucketAway)
 
 
 class TooManyRequests(AcademyError):

@@ -48,5 +48,17 @@ def names_address(stored: Any, email: str) -> bool:
         # In the text of JSON, the "n" of a line break would stand before the address.
         with suppress(ValueError, RecursionError):
             return names_address(json.loads(stored), email)
-    whole = rf"(?<![\w.%+-]){re.escape(email)}(?![\w-]|\.\w)"
-    return re.search(whole, stored, re.IGNORECASE) is not None
+    return _whole(email).search(stored) is not None
+
+
+def without_address(text: str, email: str, instead: str) -> str:
+    """The text with `instead` where it names this address, and not a longer one.
+
+    >>> without_address("ana@example.com, mariana@example.com", "ana@example.com", "…")
+    '…, mariana@example.com'
+    """
+    return _whole(email).sub(lambda _: instead, text)
+
+
+def _whole(email: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.%+-]){re.escape(email)}(?![\w-]|\.\w)", re.IGNORECASE)

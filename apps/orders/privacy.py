@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps.core.mail.outbox import delete_mails_about, delete_mails_to
@@ -39,12 +39,13 @@ from apps.orders.models.statuses import CANCELED_BY_STAFF, PLAN_RUNNING, UNPAID,
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards.service import cancel_reward
 from apps.pricing.models import PromoCode
-from apps.students.models import FormerEmail, Student
+from apps.students.models import Consent, FormerEmail, Student
 from apps.students.services import erase_student, erased_email
 
 # Stands for a personal text in a row that is kept.
 REDACTED = "(dato borrado)"
 EMAIL_ADDRESS = re.compile(r"[^\s@,;:()«»<>]+@[^\s@,;:()«»<>]+")
+AT_ONCE = 1_000
 EXPIRED_KEPT = timedelta(days=90)
 ACCOUNTING_KEPT = timedelta(days=6 * 365 + 2)
 
@@ -281,7 +282,14 @@ def _purge_expired(now: datetime) -> int:
     expired = Order.objects.filter(
         status=Order.Status.EXPIRED, updated_at__lt=now - EXPIRED_KEPT, paid_at=None
     )
-    return delete_orders(_unpaid(expired))
+    # Consents prove what a buyer has accepted, and nobody has bought anything here.
+    ids = list(_unpaid(expired).values_list("pk", flat=True))
+    deleted = delete_orders(_unpaid(expired))
+    left = Order.objects.filter(pk=OuterRef("order_id"))
+    for first in range(0, len(ids), AT_ONCE):
+        some = Consent.objects.filter(order_id__in=ids[first : first + AT_ONCE])
+        some.exclude(Exists(left)).delete()
+    return deleted
 
 
 def _purge_accounting(now: datetime) -> int:

@@ -23,6 +23,7 @@ from django.views.decorators.http import require_safe
 
 from apps.catalogue.addresses import subject_path, university_path
 from apps.catalogue.models import Degree, Subject, University
+from apps.core.errors import BucketAway
 from apps.core.models import SiteSettings
 from apps.core.page_cache.policy import ANSWER_CACHING, is_kept_page, public_page
 from apps.core.public_pictures import picture_storage
@@ -174,6 +175,8 @@ def picture(request: HttpRequest, name: str) -> HttpResponseBase:
     try:
         # Django opens no name that leads out of the storage.
         content = picture_storage().open(name)
+    except BucketAway:
+        raise
     except (OSError, ValueError, SuspiciousOperation) as error:
         raise Http404 from error
     content_type = mimetypes.guess_type(name)[0] or "application/octet-stream"

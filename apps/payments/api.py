@@ -19,6 +19,7 @@ from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE
 from apps.core.web.throttle import Limit, client_networks, counted_once_done, widest_network
 from apps.orders.checkout.by_transfer import TransferUnavailable
+from apps.orders.checkout.request import Checkout
 from apps.orders.errors import (
     AlreadyBought,
     AlreadyPaid,
@@ -148,14 +149,20 @@ class ProcessCheckout(PublicAPIView):
             checkout = replace(checkout, accepted=checkout.accepted - {Consent.Kind.REMINDERS})
         # An order that costs nothing is confirmed by mail at once, and its access is mailed.
         is_free = checkout.expected_total_cents < CARD_MINIMUM_CENTS
-        # A buyer whose address is known to be theirs can only write to their own mailbox.
-        mails_stranger = not checkout.buyer_is_known and (
-            checkout.save_for_later or checkout.by_transfer or is_free
+        # A buyer whose address is known to be theirs writes to their own mailbox, but for a gift.
+        mails_stranger = (is_free and _may_be_gift(checkout)) or (
+            not checkout.buyer_is_known
+            and (checkout.save_for_later or checkout.by_transfer or is_free)
         )
         of_network = (FORM_MAILS_OF_NETWORK, widest_network(request))
         with counted_once_done(*[of_network] if mails_stranger else []):
             started = start(checkout, networks=client_networks(request))
         return Response(started.as_json, headers=NO_STORE)
+
+
+def _may_be_gift(checkout: Checkout) -> bool:
+    """Whether the checkout is of a gift, or continues an order that may be one."""
+    return checkout.gift is not None or (checkout.keeps_gift and checkout.order_id is not None)
 
 
 def _may_remind(request: Request) -> bool:

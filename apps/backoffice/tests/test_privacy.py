@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core import privacy
 from apps.core.dates import today
-from apps.core.models import Mail
+from apps.core.models import Mail, StaffAction
 from apps.core.privacy import (
     CannotErase,
     Retention,
@@ -30,6 +30,7 @@ from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.payments.models import ProviderEvent
 from apps.students.models import Consent, SignIn, SignInLink, Student
 from tests.helpers.admin import forget_password, make_staff
+from tests.helpers.factories import make_promo
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.student_session import sign_in_as
 
@@ -160,6 +161,27 @@ def test_erasure_redacts_admin_log_and_staff_mails(order, admin_client, admin_us
     assert "Ana" not in dump.getvalue()
     # The user and the time of the entry are kept.
     assert LogEntry.objects.latest("pk").change_message == "Datos personales borrados"
+
+
+def test_erasure_leaves_what_the_log_says_about_a_promo_code(order, admin_client):
+    """Staff could write an address into a row, and have what they did to it erased."""
+    code = make_promo("OTONO", kind="PORCENTAJE", value="5", note="x")
+    StaffAction.objects.create(
+        about="pricing.promocode", object_id=str(code.pk), object_repr="OTONO",
+        kind="changed", text=f"Valor: 5 → 20, Nota: x → para {order.email.upper()} y Ana",
+    )  # fmt: skip
+    StaffAction.objects.create(
+        about="orders.order", object_id="0", object_repr="Pedido", kind="changed",
+        text=f"Ana, {order.email}",
+    )  # fmt: skip
+
+    erase_all(order.email)
+
+    texts = StaffAction.objects.order_by("pk").values_list("object_repr", "text")
+    assert list(texts)[-2:] == [
+        ("OTONO", "Valor: 5 → 20, Nota: x → para (datos borrados) y Ana"),
+        ("(datos borrados)", ""),
+    ]
 
 
 def test_erasure_includes_orders_under_an_earlier_address(order):
@@ -360,6 +382,25 @@ def test_expired_carts_are_deleted_after_90_days(order):
     assert Mail.objects.filter(context__order_id=order.pk).exists()
     assert not OrderEvent.objects.filter(order_id=cart.pk).exists()
     assert Order.objects.filter(pk=order.pk).exists()
+
+
+@pytest.mark.dates
+def test_consents_of_a_deleted_cart_go_with_it(order):
+    """Strangers make carts in the name of a customer, whose account lasts for years."""
+    cart = Order.objects.create(
+        student=order.student, email=order.email, phone="", total_amount=Decimal(10),
+        payment_type="full_payment", status="expired",
+    )  # fmt: skip
+    Consent.objects.create(
+        student=order.student, order_id=cart.pk, kind=Consent.Kind.TERMS,
+        legal_text=Consent.objects.get().legal_text,
+    )  # fmt: skip
+    age(Order.objects.filter(pk=cart.pk), "updated_at", days=91)
+
+    removed()
+
+    assert not Consent.objects.filter(order_id=cart.pk).exists()
+    assert Consent.objects.filter(order_id=order.pk).exists()
 
 
 def test_expired_cart_with_a_payment_is_kept(order):

@@ -1,10 +1,20 @@
 """Files in a bucket of an S3-compatible service. Loaded only if S3_BUCKET is set."""
 
 import errno
+from threading import BoundedSemaphore
 from typing import Any
 
+from botocore.config import Config  # type: ignore[import-untyped]
 from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
 from storages.backends.s3 import S3Storage  # type: ignore[import-untyped]
+
+from apps.core.errors import BucketAway
+
+# Botocore's own time-outs are minutes, in which a few requests would hold all threads of the web.
+WAITS = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
+# Half of a process's threads (academy/gunicorn.py): pages are answered beside a slow bucket.
+MOST_AT_ONCE = 8
+_places = BoundedSemaphore(MOST_AT_ONCE)
 
 
 class BucketStorage(S3Storage):  # type: ignore[misc]
@@ -13,9 +23,24 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
     def __init__(self, *, base_url: str = "", **options: Any) -> None:
         self.base_url = base_url
         super().__init__(default_acl=None, querystring_auth=True, file_overwrite=False, **options)
+        self.client_config = self.client_config.merge(WAITS)
 
     def url(self, name: str, **options: Any) -> str:
         return f"{self.base_url}{name}" if self.base_url else str(super().url(name, **options))
+
+    def _open(self, name: str, mode: str = "rb") -> Any:
+        """The file, with its whole content read. Raises FileNotFoundError and BucketAway."""
+        if not _places.acquire(blocking=False):
+            raise BucketAway
+        try:
+            opened = super()._open(name, mode)
+            if "r" in mode:
+                _ = opened.file
+        except (BotoCoreError, ClientError) as error:
+            raise BucketAway from error
+        finally:
+            _places.release()
+        return opened
 
     def save(self, name: str | None, content: Any, max_length: int | None = None) -> str:
         try:

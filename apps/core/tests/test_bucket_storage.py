@@ -1,11 +1,14 @@
 """Files in an S3-compatible bucket, here a small server."""
 
 import errno
+from contextlib import ExitStack
 
 import pytest
 from django.core.files.base import ContentFile
 
-from apps.core.storage.bucket_storage import BucketStorage
+from apps.core.errors import BucketAway
+from apps.core.storage import bucket_storage
+from apps.core.storage.bucket_storage import MOST_AT_ONCE, BucketStorage
 from apps.core.storage.file_storage import all_names
 from tools.dev.bucket_server import NAME, running_bucket
 
@@ -49,6 +52,23 @@ def test_bucket_that_does_not_answer_is_like_a_full_disk():
         storage("http://127.0.0.1:9").save("lucia.webp", ContentFile(b"picture"))
 
     assert refused.value.errno == errno.ENOSPC
+
+
+def test_bucket_that_does_not_answer_is_no_missing_file():
+    """A missing one is a 404 that caches keep; this is a 503 (apps/pages/site_files.py)."""
+    with pytest.raises(BucketAway):
+        storage("http://127.0.0.1:9").open("lucia.webp")
+
+
+def test_slow_bucket_holds_some_threads_of_a_process_only(bucket):
+    files = storage(bucket.url)
+    name = files.save("lucia.webp", ContentFile(b"picture"))
+    with ExitStack() as others:
+        for _ in range(MOST_AT_ONCE):
+            others.enter_context(bucket_storage._places)
+        with pytest.raises(BucketAway):
+            files.open(name)
+    assert files.open(name).read() == b"picture"
 
 
 def test_file_of_several_chunks_arrives_whole(bucket):

@@ -1,9 +1,12 @@
 """The chain of VERI*FACTU records, its hashes and the QR code."""
 
+from xml.etree import ElementTree as Xml
+
 import pytest
 
 from apps.invoices.jobs import BrokenChain, verify_tax_chains
 from apps.invoices.models import Invoice, TaxChain, TaxRecord
+from apps.invoices.verifactu.messages import request_body
 from apps.invoices.verifactu.qr import check_url
 from apps.invoices.verifactu.records import (
     ANNULMENT_FIELDS,
@@ -110,3 +113,12 @@ def test_without_the_setting_there_are_no_records(seller, api, sandbox, ask):
     ask(buy(api, sandbox))
     assert Invoice.objects.exists()
     assert not TaxRecord.objects.exists()
+
+
+def test_record_holds_what_xml_can_hold_of_a_name(chain):
+    """Otherwise the agency would read neither this record nor those after it."""
+    chain[0].invoice.content["lines"][0]["name"] = "Micro\x08economía\ud800 & Cía"
+
+    text = Xml.tostring(Xml.fromstring(request_body(chain)), encoding="unicode")
+
+    assert "Microeconomía &amp; Cía" in text

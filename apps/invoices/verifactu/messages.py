@@ -4,6 +4,7 @@ Tests validate every message against the agency's schemas (version 1.0). None wa
 agency (docs/decisions/0035-verifactu.md).
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -28,6 +29,8 @@ _NAMESPACES = {
     "sfLRC": f"{_SCHEMAS}/ConsultaLR.xsd",
     "sfLRRC": f"{_SCHEMAS}/RespuestaConsultaLR.xsd",
 }
+# Characters that XML 1.0 can't hold. A name with one would stop this message and all later ones.
+_NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Nested pairs of an element's name and its text or children, in the order of the schema.
 Tree = Sequence[tuple[str, Any]]
 
@@ -218,7 +221,7 @@ def _add(parent: Xml.Element, tree: Tree) -> None:
     for name, value in tree:
         child = Xml.SubElement(parent, _tag(name if ":" in name else f"sf:{name}"))
         if isinstance(value, str):
-            child.text = value
+            child.text = _NOT_OF_XML.sub("", value)
         else:
             _add(child, value)
 

@@ -35,13 +35,22 @@ def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
 
 
 def credentials(checkout: Checkout) -> tuple[int, str] | None:
-    """The id and token of the order that a checkout names by id or by `order_key`, if any."""
+    """The id and token of the order that a checkout names by id or by `order_key`, if any.
+
+    Raises OrderNotFound for the key of an order that staff have made: it is the key of their form,
+    and would make them the order's buyer.
+    """
     if checkout.order_id is not None:
         return checkout.order_id, checkout.token
     if checkout.order_key is None:
         return None
-    order = Order.objects.with_key(checkout.order_key).first()
-    return (order.pk, order.auth_token) if order is not None else None
+    order = Order.objects.with_key(checkout.order_key).select_related("by_staff").first()
+    if order is None:
+        return None
+    by_staff = getattr(order, "by_staff", None)
+    if by_staff is not None and not (by_staff.by_buyer or by_staff.was_a_cart):
+        raise OrderNotFound
+    return order.pk, order.auth_token
 
 
 def completed_before(checkout: Checkout) -> Order | None:

@@ -93,6 +93,8 @@ def write_order(order: Order | None, priced: PricedCheckout, *, is_noted: bool =
     else:
         order.revision += 1
         promo_uses.release(order, keep=priced.promo)
+    if order.student_id != student.pk:
+        order.saved_for_later = False
     order.student = student
     _set_contact_and_terms(order, priced)
     try:

@@ -11,7 +11,7 @@ from typing import Any
 from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment
 from apps.core.errors import AcademyError
-from apps.core.money import as_json
+from apps.core.money import as_json, to_cents
 from apps.orders.errors import (
     AlreadyBought,
     FriendDiscountLost,
@@ -227,6 +227,8 @@ def look_up(asked: Asked) -> Facts:
     if asked.student_id is not None:
         owned = lines_bought_before(lines, student_id=asked.student_id, but_for=asked.order)
     agreed_cents = _agreed_cents(asked.order, lines)
+    if agreed_cents is not None:
+        lines = _as_exchanged(asked.order, lines)
     terms = current_terms()
     paid_for_lessons: Mapping[int, int] = {}
     if terms.lesson_credit and asked.credit_for is not None:
@@ -273,6 +275,18 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
         return None
     today_cents = sum(line.price_cents for line in lines)
     return order.total_cents if order.total_cents <= today_cents else None
+
+
+def _as_exchanged(order: Order | None, lines: Sequence[CartLine]) -> Sequence[CartLine]:
+    """The lines of an open exchange at the prices that it was made with, or `lines` as they are.
+
+    What was paid for the exchanged line is taken off these prices. Lower ones of today might cost
+    less than that, and the buyer's payment could not be recorded.
+    """
+    if order is None or order.by_staff.exchanged_line_id is None:
+        return lines
+    prices = {row.key: to_cents(row.price) for row in order.lines.all()}
+    return [replace(line, price_cents=prices[line.key]) for line in lines]
 
 
 def _is_as_agreed(order: Order, by_staff: StaffOrder) -> bool:

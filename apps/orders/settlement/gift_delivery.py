@@ -143,4 +143,6 @@ def _flag_if_owned(order: Order, lines: list[OrderLine], student: Student) -> No
     names = ", ".join(row.name for row in owned)
     reason = f"Quien recibe el regalo ya tenía: {names}"
     flag(order, kind=EventKind.GIFT_OWNED_BEFORE, actor=ACTOR, reason=reason)
-    alert_staff(order, occasion=f"gift-owned-{order.pk}", reason=reason)
+    # A gift that cost nothing is on the list alone: anybody can make many.
+    if order.total_amount:
+        alert_staff(order, occasion=f"gift-owned-{order.pk}", reason=reason)

@@ -17,6 +17,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
 from apps.orders.settlement.mark_paid import mark_paid
+from tests.helpers.completion import again
 from tests.helpers.factories import checkout_body, make_subject, set_terms, single, whole
 from tests.helpers.parallel import in_parallel
 
@@ -93,6 +94,17 @@ def test_saved_cart_is_reminded_of_after_one_day_and_after_three(cart, clock):
     clock.shift(timedelta(days=10))
     assert queue_due_reminders() == 0
     assert sorted(reminders()) == [f"cart-reminder:{order.pk}:24", f"cart-reminder:{order.pk}:72"]
+
+
+def test_saved_cart_that_gets_another_address_is_reminded_of_to_nobody(api, sandbox, clock):
+    body = checkout_body(whole(make_subject()), total="182.40", save_for_later=True)
+    saved = api.checkout(body)
+    other = body | {"email": "otra@example.com", "phone": "+34600000009", "save_for_later": False}
+    api.checkout(again(saved, other))
+
+    clock.shift(73 * HOUR)
+
+    assert queue_due_reminders() == 0
 
 
 def test_only_buyers_who_consented_are_reminded(cart, clock):

@@ -142,3 +142,15 @@ def test_former_address_of_an_order_does_not_read_the_new_one_by_its_link(client
     assert set(opened(token).json()["student"].values()) == {""}
     own = order_to_pay_context({"order_id": order.pk})["pay_url"]
     assert opened(own.partition("?")[2]).json()["student"]["email"] == new
+
+
+def test_key_of_a_form_of_staff_makes_nobody_the_buyer_of_its_order(api):
+    """The clerk has chosen the key, and could give the order a friend code of their own."""
+    key, subject = uuid4(), make_subject("Física")
+    order = make_order(make_clerk(), items=(CheckoutItem(subject.pk),), form_key=key)
+    body = checkout_body(whole(subject), total="182.40", order_key=str(key), **BRUNO)
+
+    status, answer = api.post("process-checkout", body)
+
+    assert (status, answer["code"]) == (404, "not_found")
+    assert Order.objects.get().revision == order.revision

@@ -148,6 +148,26 @@ def test_network_causes_few_mails_to_strangers_with_carts(wish, settings):
     assert save(campus, "eva@example.com") == 429
 
 
+def test_network_causes_few_mails_to_recipients_of_gifts_that_cost_nothing(settings):
+    """Whoever has signed in writes to their own mailbox, but for gifts."""
+    settings.RATE_LIMIT_SCALE = 0.4
+    make_promo("GRATIS", kind="PORCENTAJE", value="100")
+    subject = make_subject()
+    most = int(FORM_MAILS_OF_NETWORK.times * settings.RATE_LIMIT_SCALE)
+    campus = Client(REMOTE_ADDR=CAMPUS)
+    know_device(campus, "ana@example.com")
+
+    def give(number):
+        gift = {"email": f"n{number}@example.com", "sender": "Ana"}
+        body = checkout_body(
+            whole(subject), email="ana@example.com", total="0.00", promo_code="GRATIS", gift=gift
+        )
+        answer = campus.post("/api/process-checkout", body, content_type="application/json")
+        return answer.status_code
+
+    assert [give(number) for number in range(most + 1)] == [200] * most + [429]
+
+
 @pytest.mark.parametrize("wish", [{"save_for_later": True}, {"by_transfer": True}])
 def test_mails_to_ones_own_mailboxes_use_up_none_of_others(wish, settings):
     """Somebody may have many mailboxes, each signed in once on a device."""

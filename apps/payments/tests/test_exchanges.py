@@ -147,6 +147,24 @@ def test_dearer_course_is_exchanged_once_its_difference_is_paid(api, sandbox, wo
     assert (order.status, refunded_at_provider(sandbox, order)) == ("refunded", [174_90])
 
 
+@pytest.mark.parametrize("price", ["150.00", "110.10", "400.00"])
+def test_exchange_is_paid_as_agreed_though_its_course_costs_something_else_by_now(
+    api, sandbox, work, clerk, price
+):
+    order = buy(api, sandbox, make_subject(), make_subject("Derecho"), total="349.80")
+    work()
+    dear = make_subject("Historia", "300.00")
+    new = exchange(wanted(order, dear), clerk)
+    dear.final_price = Decimal(price)
+    dear.save()
+
+    pay(api, sandbox, new, dear, "110.10")
+
+    assert (new.status, new.total_cents, new.flag) == ("paid", 285_00, "")
+    assert payments(new) == [("card", 110_10), ("credit", 174_90)]
+    assert list(new.lines.values_list("price", flat=True)) == [300]
+
+
 def test_refund_of_the_new_order_returns_its_card_and_leaves_the_credit_to_staff(
     api, sandbox, work, clerk
 ):
