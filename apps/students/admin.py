@@ -64,7 +64,7 @@ StateFilter = choice_filter(
 
 @admin.register(Student)
 class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
-    password_fields = ("email",)
+    password_fields = ("email", "phone")
     logs_reading = True
     list_display = ("who", "phone", "state", moment("created_at", "alta"))
     search_fields = PERSON

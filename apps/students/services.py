@@ -51,6 +51,15 @@ def find_or_create_student(
     return Student.objects.get(email=student.email)
 
 
+def name_unconfirmed(student: Student, *, phone: str, first_name: str, last_name: str) -> None:
+    """Name a student whose address nobody has confirmed. An erased one stays nameless."""
+    named = {"phone": phone, "first_name": first_name, "last_name": last_name}
+    rows = Student.objects.filter(pk=student.pk, email_confirmed_at=None, erased_at=None)
+    if rows.update(**named):
+        for field, value in named.items():
+            setattr(student, field, value)
+
+
 def update_own_data(
     student: Student, *, phone: str = "", first_name: str = "", last_name: str = ""
 ) -> None:

@@ -20,6 +20,8 @@ _places = BoundedSemaphore(MOST_AT_ONCE)
 class BucketStorage(S3Storage):  # type: ignore[misc]
     """Private files of a bucket. With `base_url` the shop itself sends them under that path."""
 
+    client_config: Any
+
     def __init__(self, *, base_url: str = "", **options: Any) -> None:
         self.base_url = base_url
         super().__init__(default_acl=None, querystring_auth=True, file_overwrite=False, **options)

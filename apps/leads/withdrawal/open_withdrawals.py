@@ -17,4 +17,5 @@ def withdrawals_of(order: Order) -> Iterator[OpenCase]:
             f"desistimiento por resolver, devolver hasta el {day}",
             reverse("admin:leads_withdrawal_change", args=[case.pk]),
             "leads.view_withdrawal",
+            may_be_refunded=True,
         )

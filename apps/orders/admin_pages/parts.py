@@ -299,6 +299,7 @@ def _charges(payments: list[Payment]) -> str:
 
 @admin.register(OrderEvent)
 class OrderEventAdmin(OfOrderAdmin):
+    logs_reading = True
     list_display = (moment("at", "cuándo"), "order", "actor", "from_status", "to_status", "reason")
     list_filter = ("kind", "to_status", range_filter("at", "cuándo"))
     search_fields = ("order__email", "actor", "reason")

@@ -39,8 +39,7 @@ BAD = {
 GOOD = {EventKind.PAID, EventKind.INSTALMENTS_PAID, EventKind.DISPUTE_WON}
 # A mail that was sent so long after it was queued has an entry for each.
 SENT_LATE = timedelta(hours=1)
-# The most mails and the most events that are shown. An order has a dozen; the list of events has
-# them all.
+# The most mails, events and notes that are shown. An order has a dozen; their lists have them all.
 MOST_MAILS = 200
 MOST_EVENTS = 500
 
@@ -62,7 +61,7 @@ def timeline(order: Order) -> list[Entry]:
     """All entries, oldest first. The number of queries does not grow with the entries."""
     entries = [
         *map(_event, order.events.order_by("-pk")[:MOST_EVENTS]),
-        *map(_note, order.notes.all()),
+        *map(_note, order.notes.order_by("-pk")[:MOST_EVENTS]),
         *(entry for mail in mails_of(order) for entry in _mail(mail)),
         *_access(order),
     ]

@@ -21,6 +21,7 @@ from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import CART_LIFE, Debt, Instalment, InstalmentAttempt, Order, StaffOrder
 from apps.orders.models.statuses import UNPAID, EventKind, RefusalKind
 
+OWES_NOTHING = "Este pedido ya no debe nada."
 BY_LINK = StaffOrder.PaidBy.LINK
 
 
@@ -105,7 +106,7 @@ def send_payment_link(order_id: int, *, actor: str, form_key: UUID) -> str:
     """Mail the link by which the buyer pays what is owed."""
     order = locked_order(order_id)
     if not Debt.objects.owing().filter(pk=order_id).exists():
-        raise Refused("Este pedido ya no debe nada.")
+        raise Refused(OWES_NOTHING)
     if order.status in UNPAID:
         return send_link(order_id, actor=actor, form_key=form_key)
     if not takes_instalments(order):
@@ -135,6 +136,8 @@ def note_call(order_id: int, *, actor: str, form_key: UUID) -> str:
     click = form_key.hex
     if has_event(order, kind=EventKind.CALLED, external_id=click):
         raise Repeated
+    if not Debt.objects.owing().filter(pk=order_id).exists():
+        raise Refused(OWES_NOTHING)
     reason = "Llamada por lo que debe"
     note(order, kind=EventKind.CALLED, actor=actor, reason=reason, external_id=click)
     buyer = f"{order.first_name} {order.last_name}".strip() or order.email

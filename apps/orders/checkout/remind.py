@@ -31,6 +31,7 @@ MAX_DELAY = timedelta(hours=24)
 # To all mailboxes together: anybody can type strangers' addresses into carts, and the academy must
 # not become a sender of spam. The others follow in the next hours.
 ALL_REMINDERS = Limit("cart-reminders", times=300, seconds=3600)
+MOST_NOTED = 100
 
 
 def queue_due_reminders() -> int:
@@ -125,14 +126,18 @@ def order_of_unsubscribe_token(token: str) -> Order | None:
 
 @transaction.atomic
 def stop_reminders(order: Order) -> None:
-    """Stop the reminders for all carts of the order's student. A later cart may ask again."""
-    same = Order.objects.select_for_update(no_key=True).filter(
+    """Stop the reminders for all carts of the order's student. A later cart may ask again.
+
+    Strangers can make thousands of them: the history of the newest ones alone says so.
+    """
+    same = Order.objects.filter(
         student_id=order.student_id, status=Order.Status.CART, reminders_stopped_at=None
     )
-    for cart in same.order_by("pk"):
-        cart.reminders_stopped_at = timezone.now()
-        # Not `save()`: it would set `updated_at`, from which the next reminder is counted.
-        Order.objects.filter(pk=cart.pk).update(reminders_stopped_at=cart.reminders_stopped_at)
+    locked = same.select_for_update(no_key=True).order_by("pk")
+    ids = list(locked.values_list("pk", flat=True))
+    # Not `save()`: it would set `updated_at`, from which the next reminder is counted.
+    same.update(reminders_stopped_at=timezone.now())
+    for cart in Order.objects.filter(pk__in=ids[-MOST_NOTED:]):
         note(
             cart,
             kind=EventKind.REMINDERS_STOPPED,

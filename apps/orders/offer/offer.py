@@ -277,7 +277,7 @@ def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
     return order.total_cents if order.total_cents <= today_cents else None
 
 
-def _as_exchanged(order: Order | None, lines: Sequence[CartLine]) -> Sequence[CartLine]:
+def _as_exchanged(order: Order | None, lines: list[CartLine]) -> list[CartLine]:
     """The lines of an open exchange at the prices that it was made with, or `lines` as they are.
 
     What was paid for the exchanged line is taken off these prices. Lower ones of today might cost

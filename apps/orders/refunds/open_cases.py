@@ -19,6 +19,8 @@ class OpenCase:
     text: str
     url: str
     permission: str
+    # Whether the buyer may have to get money back.
+    may_be_refunded: bool = False
 
 
 _lookups: list[Callable[[Order], Iterable[OpenCase]]] = []

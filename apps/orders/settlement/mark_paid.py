@@ -27,6 +27,7 @@ from apps.orders.refunds.exchanges import carry_out, locked_exchange, problem_of
 from apps.orders.rewards import service as rewards
 from apps.orders.settlement.gift_delivery import open_access
 from apps.orders.settlement.new_address import address_at_payment
+from apps.students.services import name_unconfirmed
 
 
 @transaction.atomic
@@ -68,6 +69,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         order.student = order.student.merged_into
         order.save(update_fields=["student", "updated_at"])
     _change_to_paid(order, payment, row, actor=actor)
+    _name_student(order)
     code = promo_uses.standing_of_payment(order)
     code_used = _settle_conditions(order, code, is_free=row.is_free, actor=actor)
     if exchange is not None:
@@ -130,6 +132,21 @@ def _change_to_paid(order: Order, payment: ConfirmedPayment, row: Payment, *, ac
         reason = "Pago recibido después de caducar el pedido"
         flag(order, kind=EventKind.PAYMENT_LATE, actor=actor, reason=reason)
         alert_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
+
+
+def _name_student(order: Order) -> None:
+    """Give a student the name and phone of the first order that was paid with money.
+
+    Before it, anybody may have typed the address into a cart, with words of their own for a name.
+    Whoever has confirmed the address keeps what they have written.
+    """
+    student = order.student
+    others = Order.objects.filter(student=student, status__in=EVER_PAID, total_amount__gt=0)
+    if not order.total_amount or others.exclude(pk=order.pk).exists():
+        return
+    name_unconfirmed(
+        student, phone=order.phone, first_name=order.first_name, last_name=order.last_name
+    )
 
 
 def _settle_conditions(order: Order, code: Standing | None, *, is_free: bool, actor: str) -> bool:

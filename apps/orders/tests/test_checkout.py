@@ -1,6 +1,7 @@
 """POST /api/process-checkout creates an order and opens its payment."""
 
 import pytest
+from django.utils import timezone
 
 from apps.catalogue.models import Lesson
 from apps.core.models import Mail
@@ -264,3 +265,24 @@ def test_checkout_answers_with_the_recovery_token_when_stripe_is_unreachable(api
     assert (status, answer["code"]) == (502, "provider_error")
     assert answer["error"] == "No se pudo preparar el pago. Inténtalo de nuevo."
     assert answer["token"] == Order.objects.get().auth_token
+
+
+@pytest.mark.parametrize("is_confirmed", [False, True])
+def test_student_has_the_name_and_phone_of_the_first_paid_order(api, sandbox, is_confirmed):
+    """Anybody may have typed the address into a cart before."""
+    ana = {"email": "ana@example.com", "first_name": "Ana", "last_name": "Gil"}
+    subject = make_subject()
+    body = checkout_body(whole(subject), total="182.40", phone="+34600111222", **ana)
+    strangers = {"phone": "+34600999999", "first_name": "Entra en", "last_name": "premio"}
+    api.checkout({**body, **strangers, "save_for_later": True})
+    if is_confirmed:
+        Student.objects.update(email_confirmed_at=timezone.now())
+
+    for buyer in ({}, {**strangers, "buy_again": True}):
+        placed = api.checkout({**body, **buyer})
+        sandbox.confirm(placed["client_secret"])
+        api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+
+    student = Student.objects.get()
+    named = ("Entra en premio", "+34600999999") if is_confirmed else ("Ana Gil", "+34600111222")
+    assert (student.full_name, student.phone) == named

@@ -147,6 +147,13 @@ def test_one_press_notes_a_call_once(client, order):
     assert f"Llamada el {today():%d/%m/%Y}, carla" in client.get(LIST).text
 
 
+def test_call_about_an_order_that_owes_nothing_is_not_noted(client, order):
+    """Hundreds of them would push what happened before off the order's page."""
+    Order.objects.update(status="paid")
+    assert press(client, order, "llamada") == ["Este pedido ya no debe nada."]
+    assert not order.events.filter(kind="called").exists()
+
+
 def test_debt_is_assigned_in_the_list_and_found_by_its_filter(client, order, carla):
     eva = User.objects.create_user("eva", is_staff=True)
     bruno = User.objects.create_user("bruno")

@@ -156,15 +156,25 @@ def _exchange(request: HttpRequest, order_id: int, context: dict[str, Any]) -> H
                 return _confirmed(request, order, wanted, form)
             if "change" not in request.POST:
                 exchange = price_exchange(wanted)
-                _check_may_refund(request, exchange)
+                _check_may_refund(request, wanted, exchange)
                 context |= _preview(request, wanted, exchange)
         except AcademyError as refusal:
             form.add_error(None, refusal.message)
     return TemplateResponse(request, "payments/exchange.html", context)
 
 
-def _check_may_refund(request: HttpRequest, exchange: PricedExchange) -> None:
-    if exchange.back and not request.user.has_perm("orders.refund_order"):
+def _check_may_refund(
+    request: HttpRequest, wanted: ExchangeRequest, exchange: PricedExchange
+) -> None:
+    """Raise OverLimit if the exchange returns money or stands in the way of a withdrawal.
+
+    While an exchange waits, the order can't be refunded.
+    """
+    if request.user.has_perm("orders.refund_order"):
+        return
+    if any(case.may_be_refunded for case in open_cases(wanted.line.order)):
+        raise OverLimit("Tiene un desistimiento por resolver: lo cambia quien pueda devolver.")
+    if exchange.back:
         raise OverLimit(
             f"Habría que devolver {format_euros(exchange.back)}, y tú no puedes devolver dinero: "
             "pídeselo a alguien que pueda."
@@ -183,7 +193,7 @@ def _made_before(request: HttpRequest) -> Order | None:
 def _confirmed(
     request: HttpRequest, order: Order, wanted: ExchangeRequest, form: ExchangeForm
 ) -> HttpResponse:
-    _check_may_refund(request, price_exchange(wanted))
+    _check_may_refund(request, wanted, price_exchange(wanted))
     data = form.cleaned_data
     seen = (data["seen_left"] or 0, data["seen_price"] or 0)
     new = exchange_line(wanted, seen=seen, user=request.user)

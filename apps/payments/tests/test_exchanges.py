@@ -19,6 +19,7 @@ from apps.core.models import Mail, SiteSettings, StaffDiscount, StaffLimit
 from apps.core.money import to_cents
 from apps.invoices.issue import bring_up_to_date
 from apps.invoices.models import BillingDetails, Invoice
+from apps.leads.models import Withdrawal
 from apps.orders.by_staff.approve import approve_order
 from apps.orders.by_staff.change import cancel_order
 from apps.orders.by_staff.create import OrderRefused
@@ -493,6 +494,24 @@ def test_page_shows_the_amounts_first_and_the_last_click_exchanges_once(api, san
     forbidden = User.objects.create_user("pepa", is_staff=True)
     client.force_login(forbidden)
     assert client.get(address).status_code == 403
+
+
+def test_exchange_beside_a_withdrawal_is_made_by_who_may_refund(api, sandbox, client):
+    """While it waits for its payment, the withdrawn order can't be refunded."""
+    order = buy(api, sandbox)
+    Withdrawal.objects.create(name="Ana", email=order.email, order=order, contract_key="1")
+    dear = make_subject("Historia", "300.00")
+    form = {"line": order.lines.get().pk, "subject": dear.pk, "reason": "Se equivocó",
+            "paid_by": "link"}  # fmt: skip
+    address = reverse("admin:exchange_line", args=[order.pk])
+    client.force_login(limited("view_order", "view_subject"))
+
+    answers = [client.post(address, {**form, **confirm}) for confirm in ({}, {"confirm": "x"})]
+
+    assert all("desistimiento por resolver" in read(answer) for answer in answers)
+    assert not StaffOrder.objects.exists()
+    client.force_login(make_clerk())
+    assert client.post(address, form).context["preview"]
 
 
 def test_order_page_names_an_exchange_that_waits_and_offers_no_refund(api, sandbox, client):
