@@ -27,7 +27,7 @@ from apps.pricing.models import Terms
 from apps.students.confirmed import confirm_address
 from apps.students.models import SignInLink, Student
 from tests.helpers.admin import admin_url, press
-from tests.helpers.factories import make_promo, make_subject
+from tests.helpers.factories import enrol, make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.parallel import in_parallel
 
@@ -357,7 +357,10 @@ def rows(settings):
     student, provisioning = order.student, Provisioning.objects.get(order_id=order.pk)
     Provisioning.objects.filter(pk=provisioning.pk).update(items=[[line.subject_id, None]])
     ends_on = today() + timedelta(days=10)
-    Enrolment.objects.filter(student=student).update(ends_on=ends_on)
+    # What is still being paid is not renewed.
+    renewed = make_subject("Historia")
+    enrol(student, renewed)
+    Enrolment.objects.filter(subject=renewed).update(ends_on=ends_on)
     Terms.objects.create(changed_by="carla", renewal_percent=50)
     lead, answered = Lead.objects.first(), Lead.objects.exclude(entries=None).first()
     Lead.objects.filter(pk=lead.pk).update(promo_code=make_promo())

@@ -60,7 +60,7 @@ def carla(client):
 
 
 def change(client, student, **changes):
-    data = {"email": student.email, "first_name": "Ana", "last_name": "Gil", "phone": ""}
+    data = {"email": student.email, "first_name": "Ana", "last_name": "Gil", "phone": student.phone}
     empty = {f"consents-{name}_FORMS": "0" for name in ("TOTAL", "INITIAL")}
     return client.post(admin_url(Student, "change", student.pk), {**data, **empty, **changes})
 
@@ -246,12 +246,13 @@ def test_what_was_set_at_an_address_ends_with_it(carla, ana):
     assert account.has_password
 
 
-def test_the_address_changes_only_after_a_fresh_password(carla, ana):
+def test_address_and_phone_change_only_after_a_fresh_password(carla, ana):
     forget_password(carla)
 
-    refused = change(carla, ana, email="nueva@example.com", last_name="Gil Ruiz")
-    assert "Cambiarlo pide tu contraseña" in refused.text
-    assert "/admin/clave?next=" in refused.text
+    for new in ({"email": "nueva@example.com"}, {"phone": "+34600000009"}):
+        refused = change(carla, ana, **new, last_name="Gil Ruiz")
+        assert "Cambiarlo pide tu contraseña" in refused.text
+        assert "/admin/clave?next=" in refused.text
     ana.refresh_from_db()
     assert (ana.email, ana.last_name) == ("ana@example.com", "Gil")
 

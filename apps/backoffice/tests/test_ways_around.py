@@ -29,6 +29,7 @@ from apps.students.models import Student
 from tests.helpers.admin import admin_url, confirm_password, make_staff, press
 from tests.helpers.factories import ANA, make_promo, make_subject
 from tests.helpers.friend_codes import buy_subject
+from tests.helpers.refunds import make_clerk
 
 pytestmark = pytest.mark.django_db
 REFUSED = "No escribas el código de amigo"
@@ -180,7 +181,7 @@ def test_open_withdrawal_does_not_disappear_behind_another_order(client, late_ca
 
 def test_open_withdrawal_does_not_disappear_with_an_exchange(client, late_case):
     """An exchange refunds the old order, and the consumer gets no money."""
-    make_staff("eva", group="Atención", client=client, email="eva@example.com")
+    client.force_login(make_clerk())
     confirm_password(client)
     order = late_case.order
     url = reverse("admin:exchange_line", args=[order.pk])

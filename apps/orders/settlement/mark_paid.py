@@ -3,7 +3,7 @@
 import secrets
 
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import Exists, F, OuterRef, Sum
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents
@@ -140,12 +140,15 @@ def _name_student(order: Order) -> None:
     Before it, anybody may have typed the address into a cart, with words of their own for a name.
     Whoever has confirmed the address keeps what they have written.
     """
-    student = order.student
-    others = Order.objects.filter(student=student, status__in=EVER_PAID, total_amount__gt=0)
-    if not order.total_amount or others.exclude(pk=order.pk).exists():
+    if not order.total_amount:
         return
+    with_money = Order.objects.filter(status__in=EVER_PAID, total_amount__gt=0).exclude(pk=order.pk)
     name_unconfirmed(
-        student, phone=order.phone, first_name=order.first_name, last_name=order.last_name
+        order.student,
+        unless=Exists(with_money.filter(student=OuterRef("pk"))),
+        phone=order.phone,
+        first_name=order.first_name,
+        last_name=order.last_name,
     )
 
 

@@ -39,7 +39,7 @@ def test_a_paid_purchase_takes_few_statements(api, sandbox):
         placed = api.checkout(checkout_body(whole(subject), total=95.0))
     sandbox.confirm(placed["client_secret"])
     payment = placed["payment_intent_id"]
-    with statements(most=35):
+    with statements(most=36):
         api.post("complete-payment", {"payment_intent_id": payment})
     with statements(most=2):
         deliver(api, event_body("payment_intent.succeeded", payment))
@@ -58,10 +58,10 @@ def test_a_purchase_with_a_friend_code_reads_its_standing_once_in_each_transacti
     make_promo("AMIGO-ANA", kind="FIJO", value="15", is_referral_code=True, student=ana)
     body = checkout_body(whole(make_subject(price="100.00")), total=80.0, promo_code="AMIGO-ANA")
     # Two of them are PostgreSQL's advisory locks, which SQLite does without.
-    with statements(most=49):
+    with statements(most=50):
         placed = api.checkout(body)
     sandbox.confirm(placed["client_secret"])
-    with statements(most=56):
+    with statements(most=57):
         api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
 
