@@ -73,6 +73,21 @@ def test_change_is_logged_with_old_and_new_values_and_outlives_its_author(client
     assert (action.actor, action.actor_name) == (None, "carla")
 
 
+def test_changed_end_of_a_long_text_is_logged(client, carla, faq):
+    start = "Con tarjeta, Bizum o transferencia. " * 8
+    Faq.objects.filter(pk=faq.pk).update(answer=f"{start}Sin recargos.")
+
+    # A second difference, at the beginning, hides nothing.
+    change(client, faq, answer=f"Solo {start}Ingresa en ES91 2100.")
+    Faq.objects.filter(pk=faq.pk).update(answer=f"{start}Ingresa en ES91 2100.")
+    change(client, faq, answer=f"{start}Sin recargos.")
+
+    last, first = StaffAction.objects.values_list("text", flat=True)
+    assert "Ingresa en ES91 2100." in first
+    _, _, line = last.partition("Respuesta: ")
+    assert line == f"…{start[-40:]}Ingresa en ES91 2100. → …{start[-40:]}Sin recargos."
+
+
 @pytest.mark.usefixtures("carla")
 def test_groups_of_an_account_are_logged_by_name(client):
     create_groups()

@@ -5,6 +5,7 @@ outlives its author and can be filtered.
 """
 
 import json
+from os.path import commonprefix
 from typing import Any
 
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
@@ -22,6 +23,10 @@ KINDS = {
 # The part of Django's message that holds the lines with old and new values. Django ignores it.
 VALUES = "values"
 LONGEST_VALUE = 200
+# Of longer values the log has what differs, with so many letters before and after it.
+AROUND_CHANGE = 40
+# Whole texts that visitors read are that long. Legal texts keep their versions.
+LONGEST_CHANGE = 4_000
 EMPTY = "(vacío)"
 
 
@@ -64,9 +69,29 @@ def changes_of(form: BaseForm, prefix: str = "") -> list[str]:
         if field is None or "password" in name or name not in form.cleaned_data:
             continue
         label = field.label or name
-        old = _shown(_old(form, name, field), field)
-        lines.append(f"{prefix}{label}: {old} → {_shown(form.cleaned_data[name], field)}")
+        old, new = _shown(_old(form, name, field), field), _shown(form.cleaned_data[name], field)
+        lines.append(f"{prefix}{label}: {shown_change(old, new)}")
     return lines
+
+
+def shown_change(old: str, new: str) -> str:
+    """ "old → new" of two texts; of long ones all that differs, from shortly before it."""
+    if max(len(old), len(new)) <= LONGEST_VALUE:
+        return f"{old} → {new}"
+    same_start = _same(old, new)
+    same_end = _same(old[same_start:][::-1], new[same_start:][::-1])
+    return f"{_around(old, same_start, same_end)} → {_around(new, same_start, same_end)}"
+
+
+def _same(one: str, other: str) -> int:
+    """How many letters two texts have in common at their beginning."""
+    return len(commonprefix([one, other]))
+
+
+def _around(text: str, same_start: int, same_end: int) -> str:
+    first = max(0, same_start - AROUND_CHANGE)
+    last = min(len(text), len(text) - same_end + AROUND_CHANGE, first + LONGEST_CHANGE)
+    return f"{'…' * (first > 0)}{text[first:last]}{'…' * (last < len(text))}"
 
 
 def _old(form: BaseForm, name: str, field: Any) -> Any:
@@ -95,8 +120,7 @@ def _shown(value: Any, field: Any) -> str:
         value = dict(choices).get(value, value)
     if hasattr(value, "tzinfo") and hasattr(value, "hour") and hasattr(value, "year"):
         return f"{localtime(value):%d/%m/%Y %H:%M}" if value.tzinfo else str(value)
-    text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return " ".join(str(value).split())
 
 
 def with_values(message: Any, form: Any, formsets: Any) -> Any:
