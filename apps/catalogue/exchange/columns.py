@@ -204,6 +204,7 @@ TEACHERS = Column(
     linked="Sus propios profesores, que salen en vez de los de su grado: el nombre de cada uno en "
     "una línea, o con comas entre ellos. Tienen que estar ya en «Profesores».",
 )
+SAMPLE = Column("ejemplo", University, "is_sample", _yes_no)
 VAT = Column("iva", Subject, "vat", _vat)
 COLUMNS = (
     Column("universidad_siglas", University, "acronym", is_key=True),
@@ -211,7 +212,7 @@ COLUMNS = (
     Column("universidad_estado", University, "status", _one_of(University.Status)),
     Column("universidad_logo", University, "logo", read_only=True),
     Column("universidad_alumnos_anteriores", University, "students_offset", _whole),
-    Column("ejemplo", University, "is_sample", _yes_no),
+    SAMPLE,
     Column("grado", Degree, "name", is_key=True),
     Column("grado_siglas", Degree, "acronym"),
     Column("grado_cursos", Degree, "number_of_courses", _whole),

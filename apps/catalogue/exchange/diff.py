@@ -14,6 +14,7 @@ from apps.catalogue.exchange.columns import (
     LEVELS,
     PARENTS,
     READ_ONLY,
+    SAMPLE,
     STORED,
     TEACHERS,
     VAT,
@@ -25,15 +26,19 @@ from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors, 
 from apps.catalogue.exchange.near_names import NearNames
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.exchange.teachers import NOT_ALLOWED, TeacherNames, may_assign
-from apps.catalogue.models import Degree, Subject
+from apps.catalogue.models import Degree, Subject, University
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, to_cents
+from apps.core.staff.staff_log import shown_change
 
 VAT_NOT_ALLOWED = (
     "Cambia el IVA de {}{}, y tu cuenta no puede cambiarlo. Deja en la columna el que tienen, y en "
     "una asignatura nueva el de las demás de su grado, o pide que lo importe alguien que pueda."
+)
+SAMPLE_NOT_ALLOWED = (
+    "Marca {} como de ejemplo, y así dejaría de venderse. Deja la celda vacía, o con «no»."
 )
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
@@ -52,6 +57,11 @@ class Change:
 
     def __str__(self) -> str:
         return f"{self.column.name}: {self._shown(self.before)} → {self._shown(self.after)}"
+
+    def logged(self) -> str:
+        """The change in one line, with a long text cut as the log of staff cuts it."""
+        before, after = (" ".join(self._shown(each).split()) for each in (self.before, self.after))
+        return f"{self.column.name}: {shown_change(before, after)}"
 
     def _shown(self, value: Any) -> str:
         if value is None:
@@ -156,6 +166,16 @@ class CatalogueDiff:
             for entry in self.changed(model):
                 yield f"~ {noun} {entry}: {'; '.join(map(str, entry.changes))}"
 
+    def log_lines(self) -> Iterator[str]:
+        """Yield the lines of the log of staff: those of `details`, the changed rows first."""
+        for model in LEVELS:
+            for entry in self.changed(model):
+                changes = "; ".join(change.logged() for change in entry.changes)
+                yield f"~ {model._meta.verbose_name} {entry}: {changes}"
+        for model in LEVELS:
+            for entry in self.new(model):
+                yield f"+ {model._meta.verbose_name} {entry}{entry.first_price()}"
+
     def near_names(self) -> list[str]:
         """Return a question for each new row whose name is nearly that of another row."""
         return [
@@ -209,6 +229,18 @@ class CatalogueDiff:
         """Raise BadFile if the teachers of a subject change, and `user` may not change them."""
         if self.changed_teachers() and not may_assign(user):
             raise BadFile(FileError(NOT_ALLOWED, column=TEACHERS.name))
+
+    def check_makes_no_samples(self) -> None:
+        """Raise BadFile if a university becomes a sample: it would leave the shop, for good.
+
+        No form of the admin sets the mark. Only `manage.py import_catalogue` brings it back.
+        """
+        for entry in (*self.new(University), *self.changed(University)):
+            values = (
+                entry.values if entry.pk is None else {c.column: c.after for c in entry.changes}
+            )
+            if values.get(SAMPLE):
+                raise BadFile(FileError(SAMPLE_NOT_ALLOWED.format(entry), column=SAMPLE.name))
 
     def vat_changes(self) -> list[str]:
         """Return a line for each subject whose VAT changes, or that begins with an unusual one."""

@@ -1,6 +1,6 @@
 """Uploaded files, read and imported by a worker: a large file would hold a web process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from time import monotonic
@@ -20,11 +20,13 @@ from apps.catalogue.models import CatalogueUpload, Subject
 from apps.catalogue.price_limits import check_lowered
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
+from apps.core.money import grouped
 from apps.core.staff.limits import OverLimit
 
 MOST_SHOWN = 500
-# Lines of one entry of the log.
+# Lines of one entry of the log, and rows of an import that are logged with their values.
 MOST_IN_ENTRY = 200
+MOST_LOGGED = 10_000
 # Mails that wait go first.
 PRIORITY = -10
 # The page asks every two seconds.
@@ -66,6 +68,7 @@ def read_upload(upload_id: int) -> None:
             diff = diff_catalogue(_lines(upload, reading), reading)
             with transaction.atomic():
                 check_lowered(upload.uploaded_by, diff.changed_prices())
+            diff.check_makes_no_samples()
             diff.check_may_assign(upload.uploaded_by)
             diff.check_may_change_vat(upload.uploaded_by)
         except BadFile as error:
@@ -139,12 +142,21 @@ def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
             expected=upload.result["fingerprint"],
             is_confirmed=is_confirmed,
         )
+        # A row that was deleted after the preview is a new one.
+        diff.check_makes_no_samples()
         _log(upload, "Importación. " + ". ".join(diff.summary(is_done=True)))
-        vat_changes = diff.vat_changes()
-        for first in range(0, len(vat_changes), MOST_IN_ENTRY):
-            some = vat_changes[first : first + MOST_IN_ENTRY]
-            _log(upload, "\n".join(["IVA cambiado por una importación:", *some]))
+        lines = diff.log_lines()
+        _log_lines(upload, "Filas de una importación:", islice(lines, MOST_LOGGED))
+        if more := sum(1 for _ in lines):
+            _log(upload, f"Importación: {grouped(more)} filas más, que aquí no caben.")
+        _log_lines(upload, "IVA cambiado por una importación:", diff.vat_changes())
     return diff
+
+
+def _log_lines(upload: CatalogueUpload, title: str, lines: Iterable[str]) -> None:
+    rest = iter(lines)
+    while some := list(islice(rest, MOST_IN_ENTRY)):
+        _log(upload, "\n".join([title, *some]))
 
 
 def _log(upload: CatalogueUpload, text: str) -> None:

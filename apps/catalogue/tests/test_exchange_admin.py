@@ -95,8 +95,63 @@ def test_upload_is_previewed_and_imported_after_confirmation(client, carla):
     assert Subject.objects.get().final_price == Decimal("201.00")
     change = PriceChange.objects.filter(subject=subject).latest("pk")
     assert (change.before, change.after, change.changed_by) == (192, 201, carla)
-    assert LogEntry.objects.get().user == carla
+    assert {entry.user for entry in LogEntry.objects.all()} == {carla}
     assert not CatalogueUpload.objects.exists()
+
+
+def changed_texts(*names, answer="Ingresa en ES91"):
+    """A file that changes the questions of these subjects of one degree."""
+    subject = Subject.objects.select_related("degree__university").get(name=names[0])
+    university = subject.degree.university
+    head = "universidad_siglas;universidad;grado;asignatura;preguntas\n"
+    begin = f"{university.acronym};{university.name};{subject.degree.name}"
+    return file(head + "".join(f'{begin};{name};"¿Cómo pago?\n{answer}"\n' for name in names))
+
+
+def imported(client, sent):
+    shown = client.post(IMPORT, sent)
+    return client.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)})
+
+
+def test_import_logs_each_changed_row_with_its_old_and_new_values(client, carla):
+    subject = make_subject(lessons=1)
+    start = "Con tarjeta, Bizum o transferencia. " * 8
+    Subject.objects.update(questions=f"¿Cómo pago?\n{start}Sin recargos.")
+
+    imported(client, changed_texts(subject.name, answer=f"{start}Ingresa en ES91 2100."))
+
+    text = StaffAction.objects.get(text__startswith="Filas de una importación").text
+    assert f"{subject.name}: preguntas: …" in text
+    assert "Sin recargos. → " in text
+    assert text.endswith("Ingresa en ES91 2100.")
+
+
+def test_log_of_an_import_has_several_entries_and_ends(client, carla, monkeypatch):
+    monkeypatch.setattr(uploads, "MOST_IN_ENTRY", 2)
+    monkeypatch.setattr(uploads, "MOST_LOGGED", 3)
+    first = make_subject("S1", lessons=1)
+    names = ["S1", *(make_subject(f"S{n}", degree=first.degree).name for n in range(2, 6))]
+
+    imported(client, changed_texts(*names))
+
+    texts = StaffAction.objects.order_by("pk").values_list("text", flat=True)
+    assert [text.count("ES91") for text in texts] == [0, 2, 1, 0]
+    assert texts[3] == "Importación: 2 filas más, que aquí no caben."
+
+
+@pytest.mark.parametrize("name", ["Universidad de Prueba", "Nueva"])
+def test_import_of_staff_makes_no_sample(client, carla, name):
+    """A sample leaves the shop, and no form of the admin brings it back."""
+    University.objects.create(name="Universidad de Prueba", acronym="Universidad de Prueba"[:20])
+    text = f"universidad_siglas;universidad;ejemplo\n{name[:20]};{name};"
+
+    refused = client.post(IMPORT, file(text + "sí"))
+
+    assert "dejaría de venderse" in refused.text
+    assert not University.objects.filter(is_sample=True).exists()
+    University.objects.update(is_sample=True)
+    imported(client, file(text + "no"))
+    assert not University.objects.filter(name=name, is_sample=True).exists()
 
 
 def exempt():
@@ -212,7 +267,7 @@ def test_import_is_undone_if_its_history_entry_is_not_written(client, carla, mon
     assert (Subject.objects.get().final_price, LogEntry.objects.count()) == (192, 0)
     # A second press after the worker was killed, and the task of the first one after all.
     client.post(page, sent)
-    assert (Subject.objects.get().final_price, LogEntry.objects.count()) == (201, 1)
+    assert (Subject.objects.get().final_price, LogEntry.objects.count()) == (201, 2)
 
 
 def test_file_with_errors_lists_them_and_is_not_kept(client, carla):
@@ -426,7 +481,7 @@ def test_import_that_is_late_can_be_started_again(client, carla):
 
     assert "Volver a intentarlo" in client.get(page).text
     assert "Importado: c.csv" in client.post(page, sent).text
-    assert LogEntry.objects.count() == 1
+    assert LogEntry.objects.filter(change_message__startswith="Importación").count() == 1
 
 
 @pytest.mark.parametrize("failing", ["check_lowered", "import_lines"])
