@@ -81,8 +81,14 @@ def register_least_price(find: LeastPrice) -> None:
         _least_prices.append(find)
 
 
-def least_price() -> Decimal:
-    """Return the least price with which a subject makes no cart cheaper."""
+def least_price(user: Any) -> Decimal:
+    """Return the least price with which this member of staff may sell a subject.
+
+    It makes no cart cheaper. Who may take off 100 % may give it less. `user` is None for the shop
+    itself.
+    """
+    if user is None or limits_of(user).discount_percent >= EVERYTHING:
+        return Decimal(0)
     return max((find() for find in _least_prices), default=Decimal(0))
 
 

@@ -1,6 +1,7 @@
 """How far a member of staff may lower a price on their own (docs/rules.md, "Limits of staff")."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -47,7 +48,7 @@ def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, D
     if not lowered and not any(isinstance(row, Subject) for row, _ in added):
         return
     most = limits_of(user).discount_percent
-    least = least_price() if most < EVERYTHING else Decimal(0)
+    least = least_price(user)
     for row, after in added:
         if isinstance(row, Subject) and after < least:
             raise OverLimit(_too_cheap(row, least))
@@ -67,6 +68,26 @@ def check_lowered(user: Any, changes: Sequence[tuple[Recorded, Decimal | None, D
                 raise OverLimit(_too_low(row, base, most, campaign))
             if isinstance(row, Subject) and after < min(least, base):
                 raise OverLimit(_too_cheap(row, least))
+
+
+def check_put_on_sale(user: Any, subjects: Iterable[Subject]) -> None:
+    """Raise OverLimit if one of these subjects costs less than the user may sell it for."""
+    least = least_price(user)
+    for subject in subjects:
+        if subject.final_price < least:
+            raise OverLimit(_too_cheap(subject, least))
+
+
+@contextmanager
+def cheap_stay_off_sale(user: Any) -> Iterator[None]:
+    """Raise OverLimit after a block that puts a subject on sale for less than the user may.
+
+    It may do so by the subject, a lesson or the university. The caller's transaction then ends.
+    """
+    cheap = Subject.objects.on_sale().filter(final_price__lt=least_price(user))
+    before = set(cheap.order_by().values_list("pk", flat=True))
+    yield
+    check_put_on_sale(user, (subject for subject in cheap if subject.pk not in before))
 
 
 def check_campaign(user: Any, campaign: OwnCampaign) -> None:

@@ -33,12 +33,13 @@ from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import (
     CatalogueUpload,
     Degree,
+    Lesson,
     PriceBatch,
     PriceChange,
     Subject,
     University,
 )
-from apps.catalogue.services import prices_changed_by
+from apps.catalogue.services import prices_changed_by, set_lesson_status
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
@@ -69,7 +70,7 @@ from apps.pricing.models import Campaign, PromoBatch, PromoCode, Terms
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
 from apps.students.services import find_or_create_student
-from tests.helpers.admin import admin_url, forget_password
+from tests.helpers.admin import admin_url, forget_password, press
 from tests.helpers.commands import run_worker
 from tests.helpers.factories import BRUNO, make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -523,6 +524,78 @@ def first_price_in_a_file(client, clerk, too_much):
     return import_file(client, row.replace(b"192,00", b"31,57" if too_much else b"31,58"))
 
 
+def cheap_subject(too_much, **fields):
+    return make_subject(price="31.57" if too_much else "31.58", **fields)
+
+
+def is_on_sale(subject):
+    return Subject.objects.on_sale().filter(pk=subject.pk).exists()
+
+
+def subject_put_on_sale(client, clerk, too_much):
+    """Five drafts for nothing would take 110 € off every cart."""
+    subject = cheap_subject(too_much, active=False)
+    press(client, admin_url(Subject, "changelist"), "put_on_sale", subject)
+    return is_on_sale(subject)
+
+
+def subject_put_on_sale_in_its_form(client, clerk, too_much):
+    subject = cheap_subject(too_much, active=False)
+    page = admin_url(Subject, "change", subject.pk)
+    client.post(page, {**form_of(client, page), "active": "on"})
+    return is_on_sale(subject)
+
+
+def subject_put_on_sale_by_a_file(client, clerk, too_much):
+    subject = cheap_subject(too_much, active=False)
+    Subject.objects.update(active=True)
+    content = write_catalogue("c.csv")
+    Subject.objects.update(active=False)
+    return import_file(client, content) and is_on_sale(subject)
+
+
+def subject_whose_lessons_are_opened(client, clerk, too_much):
+    subject = cheap_subject(too_much)
+    set_lesson_status(subject.lessons.all(), Lesson.Status.EXPIRED)
+    press(client, admin_url(Subject, "changelist"), "open_lessons", subject)
+    return is_on_sale(subject)
+
+
+def subject_with_a_new_lesson(client, clerk, too_much):
+    subject = cheap_subject(too_much, lessons=0)
+    typed = {"subject": subject.pk, "title": "PEC 1", "price": "50,00", "status": "active"}
+    none = {"price_changes-TOTAL_FORMS": 0, "price_changes-INITIAL_FORMS": 0}
+    client.post(admin_url(Lesson, "add"), {**typed, **none})
+    return is_on_sale(subject)
+
+
+def subject_whose_university_opens(client, clerk, too_much):
+    subject = cheap_subject(too_much)
+    subject.university.status = University.Status.COMING_SOON
+    subject.university.save()
+    page = admin_url(University, "change", subject.university_id)
+    typed = {**form_of(client, page), "status": "open", "logo": ""}
+    [said] = client.post(page, typed, follow=True).context["messages"]
+    assert said.level_tag == ("error" if too_much else "success")
+    return is_on_sale(subject)
+
+
+def subject_from_the_bin(client, clerk, too_much):
+    subject = cheap_subject(too_much, lessons=0)
+    keep([subject], deleted_by="olga")
+    Subject.objects.filter(pk=subject.pk).delete()
+    press(client, admin_url(DeletedRow, "changelist"), "restore", *DeletedRow.objects.all())
+    return Subject.objects.filter(pk=subject.pk, active=True).exists()
+
+
+def subject_whose_lesson_is_in_the_bin(client, clerk, too_much):
+    subject = cheap_subject(too_much, lessons=1)
+    keep(subject.lessons.all(), deleted_by="olga")
+    subject.lessons.all().delete()
+    press(client, admin_url(DeletedRow, "changelist"), "restore", *DeletedRow.objects.all())
+    return is_on_sale(subject)
+
+
 def move(client, row, field, parent):
     page = admin_url(type(row), "change", row.pk)
     client.post(page, {**form_of(client, page), field: parent.pk})
@@ -870,6 +943,9 @@ WAYS = [
     price_that_a_superior_has_raised, raise_of_a_superior_undone, price_of_a_copy, prices_at_once,
     first_price_of_a_subject, low_price_of_a_new_subject, copy_of_a_cheap_subject,
     first_price_in_a_file, prices_of_a_file, price_file_beside_a_campaign,
+    subject_put_on_sale, subject_put_on_sale_in_its_form, subject_put_on_sale_by_a_file,
+    subject_whose_lessons_are_opened, subject_with_a_new_lesson, subject_whose_university_opens,
+    subject_from_the_bin, subject_whose_lesson_is_in_the_bin,
     refunds, forgiven_instalments, transfers, discount_of_an_exchange,
     rest_of_an_exchange, rests_of_exchanges_that_wait, refund_beside_an_exchange_that_waits,
     exchange_that_is_paid_late, chain_of_exchanges, exchange_of_a_course_that_was_used,

@@ -2,16 +2,20 @@
 
 from typing import Any
 
+from django.contrib import messages
+from django.db import transaction
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from apps.catalogue.models import PriceChange, University
+from apps.catalogue.price_limits import cheap_stay_off_sale
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import lock_universities, prices_changed_by
 from apps.catalogue.text import search_form, sort_form
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, search_normalized
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.limits import OverLimit
 from apps.core.staff.staff_log import VALUES
 
 
@@ -38,7 +42,16 @@ class CatalogueAdmin(GuardsChanges, AcademyModelAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         with prices_changed_by(request.user):
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            if request.method != "POST":
+                return super().changeform_view(request, object_id, form_url, extra_context)
+            try:
+                with transaction.atomic(), cheap_stay_off_sale(request.user):
+                    return super().changeform_view(request, object_id, form_url, extra_context)
+            except OverLimit as refusal:
+                # The form has said that it is saved. Messages that were read are not shown.
+                list(messages.get_messages(request))
+                self.message_user(request, refusal.message, messages.ERROR)
+                return HttpResponseRedirect(request.get_full_path())
 
     def lock_row(self, row: Model) -> None:
         """Lock the universities first, as every change of the catalogue does."""

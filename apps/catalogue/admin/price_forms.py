@@ -9,7 +9,7 @@ from django.utils.html import format_html
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.place_limits import Place, check_moved
-from apps.catalogue.price_limits import check_lowered
+from apps.catalogue.price_limits import check_lowered, check_put_on_sale
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import price_setter
@@ -121,6 +121,7 @@ class SubjectForm(PlaceForm, PriceForm):
     def clean(self) -> dict[str, Any] | None:
         """Refuse to move a subject to where a new one would have another VAT."""
         data = super().clean()
+        self._check_put_on_sale()
         after = self.cleaned_data.get(self.parent)
         if after is None or not self.instance.pk or after.pk == self.instance.degree_id:
             return data
@@ -133,6 +134,16 @@ class SubjectForm(PlaceForm, PriceForm):
                     f"Allí las asignaturas tienen otro IVA ({rates}), y no puedes cambiarlo.",
                 )
         return data
+
+    def _check_put_on_sale(self) -> None:
+        """Refuse the tick here, where what was typed stays. The page refuses all other ways."""
+        price, name = self.cleaned_data.get("final_price"), self.cleaned_data.get("name", "")
+        is_put = "active" in self.changed_data and self.cleaned_data.get("active")
+        if is_put and price is not None and self.instance.pk:
+            try:
+                check_put_on_sale(price_setter(), [Subject(name=name, final_price=price)])
+            except OverLimit as refusal:
+                self.add_error("active", refusal.message)
 
     def place(self, parent: Degree) -> Place:
         return Place(parent.university_id, parent.pk, self.instance.pk)

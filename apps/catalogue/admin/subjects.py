@@ -14,6 +14,7 @@ from apps.catalogue.admin.subject_pages import subject_urls
 from apps.catalogue.exchange.views import exchange_urls, may_export, may_import
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.price_history import has_proven_list_price
+from apps.catalogue.price_limits import cheap_stay_off_sale, check_put_on_sale
 from apps.catalogue.sale_state import (
     not_sold,
     sale_problems,
@@ -29,6 +30,7 @@ from apps.core.staff.admin_conflicts import GuardsRows
 from apps.core.staff.admin_filters import LoggedFilter
 from apps.core.staff.admin_log import MOST_LISTED, log_rows
 from apps.core.staff.fresh_password import AsksPasswordForFields
+from apps.core.staff.limits import OverLimit
 from apps.core.staff.questions import how_many, question
 
 
@@ -249,6 +251,11 @@ class SubjectAdmin(AsksPasswordForFields, BulkPriceActions, CatalogueAdmin):
             return None
         what = how_many(len(changed), "asignatura", "asignaturas")
         if active:
+            try:
+                check_put_on_sale(request.user, changed)
+            except OverLimit as refusal:
+                self.message_user(request, refusal.message, messages.ERROR)
+                return None
             title, button = "¿Poner a la venta estas asignaturas?", "Ponerlas a la venta"
             facts = (
                 f"Se {'pone' if len(changed) == 1 else 'ponen'} a la venta {what}.",
@@ -314,11 +321,15 @@ def _change_lessons(
     asked = question(page, request, rows, title=title, facts=facts, button=button)
     if asked is not None:
         return asked
-    with transaction.atomic():
-        changed = set_lesson_status(lessons, status)
-        for start in range(0, len(changed), MOST_LISTED):
-            part = changed[start : start + MOST_LISTED]
-            log_rows(request, Lesson, part, "Caducadas" if is_expiry else "Abiertas")
+    try:
+        with transaction.atomic(), cheap_stay_off_sale(request.user):
+            changed = set_lesson_status(lessons, status)
+            for start in range(0, len(changed), MOST_LISTED):
+                part = changed[start : start + MOST_LISTED]
+                log_rows(request, Lesson, part, "Caducadas" if is_expiry else "Abiertas")
+    except OverLimit as refusal:
+        page.message_user(request, refusal.message, messages.ERROR)
+        return None
     word = "caducadas" if is_expiry else "activas"
     page.message_user(request, f"Lecciones {word}: {len(changed)}.")
     return None

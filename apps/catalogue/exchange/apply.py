@@ -4,12 +4,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from django.db import transaction
+
 from apps.catalogue.exchange.bounds import Reading
 from apps.catalogue.exchange.columns import KEYS, LEVELS, PARENTS
 from apps.catalogue.exchange.diff import CatalogueDiff, Change, Entry, diff_catalogue
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.exchange.teachers import assign_teachers
 from apps.catalogue.models import Lesson
+from apps.catalogue.price_limits import cheap_stay_off_sale
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import change_rows, deferred_counts, price_setter
@@ -35,10 +38,14 @@ def import_lines(
     teachers or the VAT of subjects change. `expected` is the fingerprint
     of the previewed differences, and `is_confirmed` whether staff have confirmed their surprising
     prices. `on_progress` gets the number of rows processed since its last
-    call. Raises BadFile, CatalogueHasChanged or PricesUnconfirmed, and then changes
-    nothing.
+    call. Raises BadFile, CatalogueHasChanged, PricesUnconfirmed or OverLimit, and then
+    changes nothing.
     """
-    with deferred_counts():
+    with (
+        transaction.atomic(),
+        cheap_stay_off_sale(price_setter()),
+        deferred_counts(),
+    ):
         diff = diff_catalogue(lines, reading)
         if expected and diff.fingerprint() != expected:
             raise CatalogueHasChanged

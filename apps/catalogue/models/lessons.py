@@ -105,6 +105,12 @@ class Lesson(Recorded):
         subject = self.subject
         return f"{self}, de {subject} · {subject.studies} · {format_euros(to_cents(self.price))}"
 
+    def refuses_return(self, by: Any) -> str:
+        """Why the row may not come back: the first lesson puts its subject on sale again."""
+        without = Subject.objects.filter(pk=self.subject_id, active_lessons_count=0)
+        subject = without.first() if self.status == Lesson.Status.ACTIVE else None
+        return subject.refuses_return(by) if subject is not None else ""
+
     def units(self) -> list[tuple[str, list[str]]]:
         """The units of the syllabus with their topics. Topics before any unit have none: ""."""
         units: list[tuple[str, list[str]]] = []

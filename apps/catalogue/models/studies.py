@@ -12,6 +12,7 @@ from django.db.models import F, Max, Min, Q
 from django.db.models.functions import Greatest
 
 from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includes)
+from apps.catalogue.place_limits import least_price
 from apps.catalogue.recorded import Named, RecordedQuerySet
 from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
@@ -415,6 +416,12 @@ class Subject(HasStudyFacts):
         self.name_search = search_form(self.name)
         self.code = self.code.strip().upper()
         self.university_id = self.degree.university_id
+
+    def refuses_return(self, by: Any) -> str:
+        """Why this member of staff may not bring the row back from the bin; empty if they may."""
+        if not self.active or self.final_price >= least_price(by):
+            return ""
+        return f"«{self}» cuesta menos de lo que tu límite deja poner a la venta."
 
     @property
     def page_path(self) -> str:

@@ -5,7 +5,6 @@ outlives its author and can be filtered.
 """
 
 import json
-from os.path import commonprefix
 from typing import Any
 
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
@@ -85,7 +84,9 @@ def shown_change(old: str, new: str) -> str:
 
 def _same(one: str, other: str) -> int:
     """How many letters two texts have in common at their beginning."""
-    return len(commonprefix([one, other]))
+    pairs = enumerate(zip(one, other, strict=False))
+    shorter = min(len(one), len(other))
+    return next((at for at, (letter, its) in pairs if letter != its), shorter)
 
 
 def _around(text: str, same_start: int, same_end: int) -> str:
