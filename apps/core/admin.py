@@ -101,6 +101,7 @@ class LegalTextAdmin(AcademyModelAdmin):
 
     form = LegalTextForm
     has_public_texts = True
+    longest_public_text = None
 
     list_display = ("title", "kind", "version", "published_on")
     list_filter = ("kind",)

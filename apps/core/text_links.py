@@ -7,7 +7,17 @@ from urllib.parse import unquote
 
 # The beginning of each friend code that the shop makes. Eight characters follow.
 FRIEND_CODE = "AMIGO-"
-_FRIEND_CODE = re.compile(rf"{FRIEND_CODE}[0-9A-Z]{{8}}(?![0-9A-Z])", re.ASCII)
+# Stands for a placeholder whose letters are part of the code.
+_FILLED = "\0"
+_BEGUN = "|".join(
+    FRIEND_CODE[:first] + _FILLED + FRIEND_CODE[last:]
+    for first in range(1, len(FRIEND_CODE))
+    for last in range(first, len(FRIEND_CODE) + 1)
+)
+_FRIEND_CODE = re.compile(
+    rf"(?:{FRIEND_CODE}|{_BEGUN})[0-9A-Z]{{8}}(?![0-9A-Z])|{FRIEND_CODE}[0-9A-Z]{{0,7}}{_FILLED}",
+    re.ASCII,
+)
 FRIEND_CODE_REFUSED = (
     "No escribas el código de amigo de un alumno: cobraría por cada compra que llegue de aquí."
 )
@@ -16,8 +26,8 @@ FRIEND_CODE_REFUSED = (
 _ENCODED_TIMES = 3
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
 _TAG = re.compile(r"<[^<>]*>")
-# The first characters of encoded characters, placeholders and tags.
-_HIDES = re.compile(r"[%&{<]")
+# The first characters of encoded characters, placeholders and tags, and control characters.
+_HIDES = re.compile(r"[%&{<\x00-\x1f\x7f]")
 # Addresses of sites and of mailboxes, of which mail programs make links.
 _LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)
 
@@ -30,22 +40,27 @@ def has_link(text: str) -> bool:
 
 
 def names_friend_code(text: str) -> bool:
-    """Whether the text, or a link in it, shows a friend code where its placeholders are empty.
+    """Whether the text, or a link in it, shows a friend code.
 
-    Its owner would be paid for each buyer whom the academy itself has sent.
+    A placeholder may be empty, or stand for a part of the code. The owner of the code would be paid
+    for each buyer whom the academy itself has sent.
     """
     if text.isascii() and not _HIDES.search(text):
         return _FRIEND_CODE.search(text.upper()) is not None
     for _ in range(_ENCODED_TIMES):
         text = unquote(unescape(text))
-    text = _PLACEHOLDER.sub("", unicodedata.normalize("NFKC", text))
-    shown = "".join(map(_as_typed, text)).upper()
-    return any(_FRIEND_CODE.search(each) for each in (shown, _TAG.sub("", shown)))
+    shown = "".join(map(_as_typed, unicodedata.normalize("NFKC", text))).upper()
+    return any(
+        _FRIEND_CODE.search(_PLACEHOLDER.sub(filled, each))
+        for each in (shown, _TAG.sub("", shown))
+        for filled in ("", _FILLED)
+    )
 
 
 def _as_typed(char: str) -> str:
     """The character as a reader types it: nothing for unseen ones, "-" for each kind of dash."""
     category = unicodedata.category(char)
-    if category in ("Cf", "Mn", "Me"):
+    # Browsers drop line breaks and tabs from an address, and show nothing for other control ones.
+    if category in ("Cc", "Cf", "Mn", "Me"):
         return ""
     return "-" if category == "Pd" or char == "\N{MINUS SIGN}" else char

@@ -11,6 +11,7 @@ from apps.core.staff.admin_base import (
 )
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.picture_input import picture_column
+from apps.core.text_links import names_friend_code
 from apps.pages.models import (
     Faq,
     Institution,
@@ -92,6 +93,10 @@ class RedirectAdmin(GuardsChanges, AcademyModelAdmin):
     search_fields = ("old_path", "target")
 
 
+def _names_friend_code(opinion: Opinion) -> bool:
+    return any(map(names_friend_code, (opinion.text, opinion.shown_name)))
+
+
 _DONE = {
     Opinion.Status.PUBLISHED: "Opiniones publicadas",
     Opinion.Status.REJECTED: "Opiniones rechazadas",
@@ -150,17 +155,27 @@ class OpinionAdmin(AcademyModelAdmin):
     def _moderate(
         self, request: HttpRequest, opinions: QuerySet[Opinion], status: Opinion.Status
     ) -> None:
-        """Change those that have been answered. What was rejected is published by itself alone."""
+        """Change those that have been answered. What was rejected is published by itself alone.
+
+        One with a friend code is not published: its owner may be who publishes it.
+        """
         answered = opinions.exclude(answered_at=None).exclude(status=status)
         before = answered.count()
         if status == Opinion.Status.PUBLISHED and before > 1:
             answered = answered.exclude(status=Opinion.Status.REJECTED)
         ids = list(answered.values_list("pk", flat=True))
-        for opinion in Opinion.objects.filter(pk__in=ids):
+        left = before - len(ids)
+        changed = list(Opinion.objects.filter(pk__in=ids))
+        if status == Opinion.Status.PUBLISHED:
+            changed = [one for one in changed if not _names_friend_code(one)]
+        for opinion in changed:
             opinion.status = status
             opinion.save(update_fields=["status"])
             self.log_change(request, opinion, f"Estado: {status.label}")
-        self.message_user(request, f"{_DONE[status]}: {len(ids)}.")
-        if left := before - len(ids):
+        self.message_user(request, f"{_DONE[status]}: {len(changed)}.")
+        if with_code := len(ids) - len(changed):
+            text = f"Con un código de amigo, que no se publican: {with_code}."
+            self.message_user(request, text, messages.WARNING)
+        if left:
             text = f"Rechazadas antes, que se publican de una en una: {left}."
             self.message_user(request, text, messages.WARNING)

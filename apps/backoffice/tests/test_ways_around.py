@@ -6,6 +6,8 @@ import pytest
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.core.validators import MaxLengthValidator
+from django.db.models import CharField, TextField
 from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +16,7 @@ from apps.catalogue.exchange.columns import COLUMNS, BadCell
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import MoodleCourse
 from apps.core.models import DeletedRow, Mail, SiteSettings, StaffAction
-from apps.core.staff.public_texts import PUBLIC_APPS, check_public_text
+from apps.core.staff.public_texts import PUBLIC_APPS, check_one_line, check_public_text
 from apps.core.text_links import names_friend_code
 from apps.leads.answer_limits import TO_MAILBOX
 from apps.leads.models import AnswerTemplate, Withdrawal
@@ -239,6 +241,13 @@ HIDDEN = [
     "AMIGO\N{ZERO WIDTH SPACE}-MIO12345",
     "AMIGO<b>-MIO12345</b>",
     "ＡＭＩＧＯ-MIO12345",
+    "AMIGO-MIO\x0212345",
+    "/compra?codigo=AMI&#10;GO-MIO12345",
+    "/compra?codigo=AMI&Tab;GO-MIO12345",
+    "/compra?codigo=AMIGO-MIO\n12345",
+    "AMIGO-MIO{{ instalments }}2345",
+    "/compra?codigo=AMIGO-{{code_percent}}IO12345",
+    "AM{{ degrees }}-MIO12345",
 ]
 
 
@@ -257,6 +266,9 @@ def test_friend_code_is_found_however_it_is_written(text):
         "un amigo—y acertó",
         "un amigo\N{EN DASH}verdadero",
         "<p>tu amigo</p>-20 €",
+        "Tu amigo paga {{ friend_amount }} menos",
+        "Cada amigo\nahorra",
+        "La {{ degrees }}-economia",
     ],
 )
 def test_texts_about_friends_name_no_code(text):
@@ -278,12 +290,50 @@ def test_no_text_for_visitors_takes_a_friend_code(editor):
                 box = one.formfield_for_dbfield(field, request)
                 if isinstance(box, forms.CharField):
                     assert check_public_text in box.validators, field
+                    is_line = isinstance(field, CharField)
+                    assert (check_one_line in box.validators) == is_line, field
+                    # A text without a limit makes pages of many megabytes.
+                    is_bounded = any(
+                        isinstance(each, MaxLengthValidator) for each in box.validators
+                    )
+                    assert is_bounded or not isinstance(field, TextField), field
                     refused.add(f"{one.model._meta.label}.{field.name}")
     assert {"pages.Faq.question", "pricing.Campaign.name", "catalogue.Lesson.title"} <= refused
 
     url = admin_url(Subject, "change", subject.pk)
     answer = editor.post(url, form_of(editor, url) | {"pecs_content": f"Con {CODE}"})
     assert REFUSED in answer.text
+
+
+def test_copy_of_a_subject_takes_no_friend_code_and_no_second_line(editor):
+    subject = make_subject()
+    page = reverse("admin:catalogue_subject_copy", args=[subject.pk])
+    for name in (f"Micro ({CODE})", "Micro\neconomía", "Micro\x08economía"):
+        assert editor.post(page, {"name": name, "degree": subject.degree_id}).status_code == 200
+    assert Subject.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "is_taken"),
+    [
+        ("¿Dura\tmucho?", "Un mes.", False),
+        ("¿Dura mucho?", "Un\x08 mes.", False),
+        ("¿Dura mucho?", "Un\x9f mes.", False),
+        ("¿Dura mucho?", "{{degrees}}" * 51, False),
+        ("¿Dura mucho?", "x" * 4_001, False),
+        ("¿Dura mucho?", "Un mes.\r\n\tSí. {{degrees}}", True),
+    ],
+)
+def test_text_for_visitors_is_bounded_and_has_nothing_unseen(editor, name, answer, is_taken):
+    sent = {"question": name, "answer": answer, "position": "0"}
+    editor.post(admin_url(Faq, "add"), sent)
+    assert Faq.objects.filter(question=name).exists() == is_taken
+
+
+def test_import_of_the_catalogue_takes_no_control_characters():
+    column = next(one for one in COLUMNS if one.name == "asignatura")
+    with pytest.raises(BadCell, match="no se ve"):
+        column.read("Micro\x08economía")
 
 
 def test_import_of_the_catalogue_takes_no_friend_code():

@@ -17,12 +17,15 @@ from apps.catalogue.subject_copies import NameTaken, copy_subject, move_lesson
 from apps.core.input_fields import RowField
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.limits import OverLimit
+from apps.core.staff.public_texts import check_one_line, check_public_text
 
 MOVES = {"up": -1, "down": 1}
 
 
 class CopyForm(forms.Form):
-    name = forms.CharField(label="Nombre", max_length=160)
+    name = forms.CharField(
+        label="Nombre", max_length=160, validators=[check_public_text, check_one_line]
+    )
     degree = RowField(
         label="Grado",
         queryset=Degree.objects.select_related("university"),

@@ -1,6 +1,7 @@
 """HTML that staff write, cleaned by an allow-list before it becomes part of a page."""
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
 import nh3
@@ -8,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.core.money import grouped
+from apps.core.text_links import FRIEND_CODE_REFUSED, names_friend_code
 
 # The elements that a text needs. Pictures, forms, frames, styles, identifiers, classes and data
 # attributes are left out: a page's own scripts look for those.
@@ -26,6 +28,9 @@ ATTRIBUTES = {
 SCHEMES = {"http", "https", "mailto", "tel"}
 # The longest legal text that a new shop has takes 6,000. Parsers take minutes for a hostile 1 MB.
 LONGEST = 100_000
+# The parser looks through all open elements at each block: 100 KB of "<ul>" took 4 s.
+MOST_OPEN = 50
+_VOID = {"br", "hr"}
 # A tag without its ">", which the parser looks for again from each tag: 20 KB of "<a " took 12 s.
 _UNENDED = re.compile(r"<[a-z/?][^<>]*(?=<|\Z)", re.IGNORECASE)
 _SHOWN_OF_TAG = 40
@@ -45,17 +50,39 @@ def clean_html(html: str) -> SafeString:
 
 
 class _Refused(HTMLParser):
-    """Collects the tags and attributes that are not on the allow-list, as they were written."""
+    """Collects the tags and attributes that are not on the allow-list, as they were written.
+
+    It also collects what readers see or follow, and the most elements that are open at once.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[str, None] = {}
+        self.text: list[str] = []
+        self.values: list[str] = []
+        self.most_open = 0
+        self._open: Counter[str] = Counter()
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        # In HTML "<ul/>" has no end.
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        # The end of another element closes none.
+        self._open[tag] -= self._open[tag] > 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in TAGS:
             self.found[f"<{tag}>"] = None
             return
-        for name, _ in attrs:
+        if tag not in _VOID:
+            self._open[tag] += 1
+            self.most_open = max(self.most_open, self._open.total())
+        for name, value in attrs:
+            self.values.append(value or "")
             # `rel` of a link is set anew.
             if name not in ATTRIBUTES.get(tag, set()) and (tag, name) != ("a", "rel"):
                 self.found[f"{name}=… en <{tag}>"] = None
@@ -76,3 +103,11 @@ def check_html(html: str) -> None:
     parser.close()
     if parser.found:
         raise ValidationError(f"Esto no se puede publicar: {', '.join(parser.found)}.")
+    if parser.most_open > MOST_OPEN:
+        raise ValidationError(
+            f"Hay más de {MOST_OPEN} elementos abiertos a la vez: cierra cada uno, como en "
+            "<li>…</li>."
+        )
+    # A ">" within quotes ends no tag.
+    if any(map(names_friend_code, ("".join(parser.text), *parser.values))):
+        raise ValidationError(FRIEND_CODE_REFUSED)

@@ -1,13 +1,16 @@
-"""Keeps friend codes out of the texts that staff write for visitors.
+"""Keeps friend codes and control characters out of the texts that staff write for visitors.
 
-Whoever puts the code of a student into a page would be paid for the academy's own buyers.
+Whoever puts the code of a student into a page would be paid for the academy's own buyers. A control
+character is not seen on a page, and makes a record for the tax agency no XML.
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import Field
+from django.core.validators import MaxLengthValidator
+from django.db.models import CharField, Field, TextField
 from django.http import HttpRequest
 
 from apps.core.text_links import FRIEND_CODE_REFUSED, names_friend_code
@@ -21,6 +24,12 @@ else:
 
 # The apps whose rows visitors read.
 PUBLIC_APPS = frozenset({"catalogue", "pages", "pricing"})
+# Of a text whose field has no limit. A home page of many megabytes would hold a process.
+LONGEST_TEXT = 4_000
+# A placeholder may stand for the names of all degrees.
+MOST_PLACEHOLDERS = 50
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_LINE_END = re.compile("[\t\n\r\u2028\u2029]")
 
 
 class PublicTexts(_Page):
@@ -28,6 +37,8 @@ class PublicTexts(_Page):
 
     # Whether visitors read its texts. None: if its app is one of these.
     has_public_texts: bool | None = None
+    # None: its form checks that itself.
+    longest_public_text: int | None = LONGEST_TEXT
 
     def formfield_for_dbfield(
         self, db_field: "Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
@@ -38,10 +49,29 @@ class PublicTexts(_Page):
             is_public = self.opts.app_label in PUBLIC_APPS
         if is_public and isinstance(field, forms.CharField):
             field.validators = [*field.validators, check_public_text]
+            if isinstance(db_field, CharField):
+                field.validators.append(check_one_line)
+            longest = self.longest_public_text
+            if isinstance(db_field, TextField) and not db_field.max_length and longest:
+                field.validators.append(MaxLengthValidator(longest))
         return field
 
 
 def check_public_text(value: object) -> None:
-    """Raise ValidationError for a text with a friend code."""
-    if isinstance(value, str) and names_friend_code(value):
+    """Raise ValidationError for a text with a friend code, or with what visitors don't see."""
+    if not isinstance(value, str):
+        return
+    if names_friend_code(value):
         raise ValidationError(FRIEND_CODE_REFUSED)
+    if _CONTROL.search(value):
+        raise ValidationError(
+            "Tiene un carácter que no se ve, quizá de otro programa: bórralo y escríbelo otra vez."
+        )
+    if value.count("{{") > MOST_PLACEHOLDERS:
+        raise ValidationError(f"Tiene demasiados huecos «{{{{ }}}}»: caben {MOST_PLACEHOLDERS}.")
+
+
+def check_one_line(value: object) -> None:
+    """Raise ValidationError for a name or title with a line break or a tab."""
+    if isinstance(value, str) and _LINE_END.search(value):
+        raise ValidationError("Escríbelo en una sola línea, sin tabuladores.")

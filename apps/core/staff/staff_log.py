@@ -25,7 +25,7 @@ LONGEST_VALUE = 200
 # Of longer values the log has what differs, with so many letters before and after it.
 AROUND_CHANGE = 40
 # Whole texts that visitors read are that long. Legal texts keep their versions.
-LONGEST_CHANGE = 4_000
+LONGEST_CHANGE = 6_000
 EMPTY = "(vacío)"
 
 

@@ -80,6 +80,25 @@ def test_a_text_that_is_slow_to_parse_is_refused_or_read_at_once(part):
         check_html(html + "x")
 
 
+@pytest.mark.parametrize("part", ["<ul>", "<ul/>", "<dl><dd>", "<ul></b>", "<li><ul></li>"])
+def test_form_refuses_many_elements_that_are_open_at_once(part):
+    with pytest.raises(ValidationError, match="abiertos a la vez"):
+        check_html(part * 60)
+    check_html("<ul><li>x<br>y</li></ul>" * 60)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<p>AMIGO-MIO1<abbr title=">">2345</abbr></p>',
+        '<a href="/compra?codigo=AMIGO-MI&#10;O12345">x</a>',
+    ],
+)
+def test_form_finds_a_friend_code_as_a_browser_shows_it(html):
+    with pytest.raises(ValidationError, match="código de amigo"):
+        check_html(html)
+
+
 def test_form_shows_the_tag_that_does_not_end():
     with pytest.raises(ValidationError, match="a «<strong » le falta su «>»"):
         check_html("<p>Un <strong <em>texto</em></p>")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,6 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from apps.core.errors import CrossSite
+from apps.core.text_links import names_friend_code
 from apps.core.web.api import refuse_cross_site
 from apps.core.web.bad_requests import refusal
 from apps.core.web.response_headers import private_form_page
@@ -58,6 +60,19 @@ class OpinionForm(forms.Form):
             "max_length": "Es demasiado largo: caben 40 letras.",
         },
     )
+
+    def clean_text(self) -> str:
+        return _without_friend_code(self.cleaned_data["text"])
+
+    def clean_shown_name(self) -> str:
+        return _without_friend_code(self.cleaned_data["shown_name"])
+
+
+def _without_friend_code(text: str) -> str:
+    """The text. A friend code in it would be paid for the academy's own visitors."""
+    if names_friend_code(text):
+        raise ValidationError("No escribas tu código de amigo: aquí lo leería todo el mundo.")
+    return text
 
 
 # Public pages carry no cookie and no token (docs/rules.md, "Cross-site protection").

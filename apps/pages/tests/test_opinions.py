@@ -176,6 +176,23 @@ def test_home_page_shows_the_three_newest_published_opinions(opinion):
     assert "Compra verificada" not in client.get("/").content.decode()
 
 
+@pytest.mark.parametrize("field", ["text", "shown_name"])
+def test_opinion_with_a_friend_code_is_not_taken_and_not_published(opinion, field):
+    told = Client().post(link_path(opinion), {**ANSWER, field: "Escribid AMIGO-MIO12345"})
+    assert "aquí lo leería todo el mundo" in told.text
+    values = {**ANSWER, field: "Escribid AMIGO-MIO12345"}
+    Opinion.objects.update(status="waiting", answered_at=timezone.now(), **values)
+    staff = Client()
+    staff.force_login(User.objects.create_superuser("carla", "carla@example.com"))
+
+    chosen = {"action": "publish", "_selected_action": opinion.pk}
+    shown = staff.post("/admin/pages/opinion/", chosen, follow=True)
+
+    assert "Con un código de amigo, que no se publican: 1." in shown.text
+    opinion.refresh_from_db()
+    assert opinion.status == Opinion.Status.WAITING
+
+
 def test_staff_publish_an_answer_and_the_page_shows_it_as_verified(opinion):
     Client().post(link_path(opinion), {**ANSWER, "text": "<b>Muy</b> claro todo."})
     staff = Client()
