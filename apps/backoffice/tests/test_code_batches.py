@@ -10,6 +10,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from apps.core.models import StaffAction
+from apps.leads.models import Lead
 from apps.orders.models import Order, PromoUse
 from apps.orders.promo.uses import release
 from apps.pricing.models import PromoBatch, PromoCode
@@ -134,12 +135,14 @@ def test_codes_that_somebody_was_given_are_not_deleted(client):
     student = Student.objects.create(email="popular@example.com")
     of_friend = make_promo("AMIGO-X", kind="FIJO", value="15", is_referral_code=True,
                            student=student)  # fmt: skip
-    for code in (of_batch, of_friend):
+    of_lead = make_promo("DTO5-ABCDEFGH", value="5", max_uses=1)
+    Lead.objects.create(kind="discount", email="ana@example.com", promo_code=of_lead)
+    for code in (of_batch, of_friend, of_lead):
         answer = client.post(admin_url(PromoCode, "delete", code.pk), {"post": "yes"})
         assert answer.status_code == 403
     press(client, admin_url(PromoCode, "changelist"), "delete_selected", of_batch, of_friend,
-          post="yes")  # fmt: skip
-    assert PromoCode.objects.count() == 2
+          of_lead, post="yes")  # fmt: skip
+    assert PromoCode.objects.count() == 3
 
 
 @pytest.mark.usefixtures("carla")

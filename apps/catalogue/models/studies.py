@@ -42,6 +42,8 @@ class HasLogo(HasPicture):
 
 
 PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
+# A larger one and the counted students together would exceed the column of the sum.
+OFFSET = (MinValueValidator(-1_000_000), MaxValueValidator(1_000_000))
 
 
 class UniversityQuerySet(RecordedQuerySet["University"]):
@@ -73,7 +75,7 @@ class University(HasLogo, Named):
     degrees_count = models.PositiveIntegerField("grados", default=0, editable=False)
     subjects_count = models.PositiveIntegerField("asignaturas", default=0, editable=False)
     students_counted = models.PositiveIntegerField(default=0, editable=False)
-    students_offset = models.IntegerField("alumnos anteriores", default=0)
+    students_offset = models.IntegerField("alumnos anteriores", default=0, validators=OFFSET)
     is_sample = models.BooleanField("ejemplo", default=False, editable=False)
 
     objects = UniversityQuerySet.as_manager()
@@ -114,7 +116,7 @@ class Degree(Named):
     )
     subjects_count = models.PositiveIntegerField("asignaturas", default=0, editable=False)
     students_counted = models.PositiveIntegerField(default=0, editable=False)
-    students_offset = models.IntegerField("alumnos anteriores", default=0)
+    students_offset = models.IntegerField("alumnos anteriores", default=0, validators=OFFSET)
 
     objects = DegreeQuerySet.as_manager()
     picker_related = ("university",)
@@ -338,7 +340,7 @@ class Subject(HasStudyFacts):
         "lecciones activas", default=0, editable=False
     )
     enrolled_counted = models.PositiveIntegerField(default=0, editable=False)
-    enrolled_offset = models.IntegerField("matriculados anteriores", default=0)
+    enrolled_offset = models.IntegerField("matriculados anteriores", default=0, validators=OFFSET)
     # Paid orders of the last year, refreshed by the job `refresh_popularity` (apps/orders/jobs.py).
     popularity = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     enrolled_students_count = models.GeneratedField(

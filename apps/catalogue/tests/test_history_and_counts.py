@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
@@ -226,6 +227,20 @@ def test_student_with_several_enrolments_counts_once():
     assert (micro.enrolled_students_count, macro.enrolled_students_count) == (42, 1)
     assert degree.students_count == 2
     assert university.students == 1002
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(University, "students_offset"), (Degree, "students_offset"), (Subject, "enrolled_offset")],
+)
+def test_earlier_students_are_bounded(model, name):
+    """The sum with the counted ones is a column of 32 bits."""
+    field = model._meta.get_field(name)
+    for number in (-1_000_000, 1_000_000):
+        field.run_validators(number)
+    for number in (-1_000_001, 1_000_001, 2_147_483_647):
+        with pytest.raises(ValidationError):
+            field.run_validators(number)
 
 
 def test_negative_offset_never_gives_a_negative_count():

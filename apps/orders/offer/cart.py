@@ -15,6 +15,8 @@ from apps.core.money import to_cents
 from apps.orders.models import OrderLine
 from apps.pricing.rules import Item
 
+LONGEST_NAME = OrderLine._meta.get_field("name").max_length
+
 
 @dataclass(frozen=True)
 class CheckoutItem:
@@ -55,7 +57,10 @@ class CartLine:
 
     @property
     def name(self) -> str:
-        return f"{self.subject.name}: {self.lesson.title}" if self.lesson else self.subject.name
+        """The name of the line, cut as its order stores it: it has two names of up to 160."""
+        if self.lesson is None:
+            return self.subject.name
+        return f"{self.subject.name}: {self.lesson.title}"[:LONGEST_NAME]
 
     @property
     def item(self) -> Item:

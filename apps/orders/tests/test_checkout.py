@@ -113,6 +113,18 @@ def whole_of_nothing():
     return {"subject_id": 999999, "lesson_ids": []}
 
 
+def test_line_of_a_lesson_with_long_names_is_cut_to_its_column(api, sandbox):
+    subject = make_subject("M" * 110, price="200.00")
+    lesson = subject.lessons.all()[0]
+    Lesson.objects.filter(pk=lesson.pk).update(title="P" * 60)
+
+    answer = api.checkout(checkout_body(single(lesson), total="52.25"))
+
+    name = f"{'M' * 110}: {'P' * 48}"
+    assert Order.objects.get().lines.get().name == name
+    assert answer["lines"][0]["name"] == name
+
+
 def test_checkout_refuses_a_lesson_of_another_subject(api):
     one, other = make_subject("Una"), make_subject("Otra")
     item = {"subject_id": one.pk, "lesson_ids": [other.lessons.first().pk]}

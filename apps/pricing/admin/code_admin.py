@@ -201,7 +201,9 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
 
     def has_delete_permission(self, request: HttpRequest, obj: PromoCode | None = None) -> bool:
         """A code that somebody was given is switched off instead."""
-        is_given = obj is not None and (obj.is_referral_code or obj.batch_id is not None)
+        is_given = obj is not None and (
+            obj.is_referral_code or obj.batch_id is not None or obj.leads.exists()
+        )
         return not is_given and super().has_delete_permission(request, obj)
 
     def get_fieldsets(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
