@@ -490,6 +490,55 @@ def test_a_declined_case_needs_an_answer_which_is_mailed_once(clerk, order):
     assert "Ya habías entrado." in render_for_staff(mail).text
 
 
+@pytest.mark.parametrize("how", ["other answer", "reopened", "declined anew"])
+def test_answer_that_was_sent_stays_readable(clerk, order, work, how):
+    """Else a clerk could write anything to a customer in the academy's name, and replace it."""
+    confirm(clerk, order)
+    url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    declined = {"status": "declined", "order": order.pk}
+    clerk.post(url, declined | {"answer": "Ingresa antes 50 €."})
+    work()
+    if how == "other answer":
+        clerk.post(url, declined | {"answer": "Lo sentimos."})
+    else:
+        clerk.post(url, {"status": "open", "order": order.pk})
+        clerk.post(url, {"status": "open", "order": order.pk, "answer": ""})
+    if how == "declined anew":
+        clerk.post(url, declined | {"answer": "Lo sentimos."})
+
+    sent, *later = mails("withdrawal_declined")
+    assert "Ingresa antes 50 €." in render_for_staff(sent).text
+    assert ["Lo sentimos." in render_for_staff(mail).text for mail in later] == (
+        [True] if how == "declined anew" else []
+    )
+    kept = {"other answer": "Ingresa antes 50 €.", "reopened": "", "declined anew": "Lo sentimos."}
+    assert Withdrawal.objects.get().answer == kept[how]
+
+
+@pytest.mark.parametrize("is_sent_between", [False, True])
+def test_case_that_is_declined_twice_in_a_second_has_the_mail_of_its_last_decision(
+    clerk, order, work, mailoutbox, is_sent_between
+):
+    confirm(clerk, order)
+    work()
+    mailoutbox.clear()
+    url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    declined = {"status": "declined", "order": order.pk}
+    with time_machine.travel(timezone.now().replace(microsecond=0), tick=False) as clock:
+        clerk.post(url, declined | {"answer": "Primera."})
+        clock.shift(0.2)
+        clerk.post(url, {"status": "open", "order": order.pk})
+        if is_sent_between:
+            work()
+        clock.shift(0.2)
+        clerk.post(url, declined | {"answer": "Segunda."})
+        work()
+
+    [sent] = mailoutbox
+    assert "Segunda." in sent.body
+    assert [mail.status for mail in mails("withdrawal_declined")] == ["dropped", "sent"]
+
+
 def test_case_that_the_buyer_has_reopened_is_not_declined_again_by_a_form_of_before(clerk, order):
     confirm(clerk, order)
     case = Withdrawal.objects.get()

@@ -34,6 +34,7 @@ from apps.orders.refunds.available import refundable_cents
 from apps.orders.withdrawal_link import last_day_to_withdraw
 from apps.students.models import Consent
 
+ANSWER_SENT = "Ya se ha enviado. Para dar otra respuesta, guarda antes el caso como «Por resolver»."
 # An address rarely has more orders; the list of orders shows them all.
 ORDERS_SHOWN = 10
 
@@ -57,6 +58,13 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
             "note": forms.Textarea(attrs={"rows": 3}),
         }
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """The answer of a declined case was sent. For another one the case is reopened first."""
+        super().__init__(*args, **kwargs)
+        if self.instance.status == Withdrawal.Status.DECLINED and "answer" in self.fields:
+            self.fields["answer"].disabled = True
+            self.fields["answer"].help_text = ANSWER_SENT
+
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or {}
         order = data.get("order", self.instance.order)
@@ -64,10 +72,10 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
             self._check_refund(order)
         if "order" in self.changed_data and self.initial.get("order") and not self.may_refund:
             self.add_error("order", "El pedido de un desistimiento lo cambia quien devuelve.")
-        if data.get("status") == Withdrawal.Status.DECLINED:
+        if data.get("status") == Withdrawal.Status.DECLINED and "status" in self.changed_data:
             if not data.get("answer"):
                 self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
-            elif "status" in self.changed_data and not self.errors:
+            elif not self.errors:
                 self._count_answer()
         return data
 

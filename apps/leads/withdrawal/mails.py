@@ -3,7 +3,8 @@
 - `withdrawal_acknowledged` {"withdrawal_id", "entry", "is_owner"}: to the consumer, the stamped
   acknowledgement of the first statement (entry 0) or of a later one. It repeats typed texts only if
   the statement came from the link of the confirmation mail (`is_owner`).
-- `withdrawal_declined` {"withdrawal_id"}: to the consumer, with the answer that staff wrote
+- `withdrawal_declined` {"withdrawal_id", "decided_at", "answer"}: to the consumer, with the answer
+  that staff wrote for this decision
 - `withdrawal_received` {"withdrawal_id"}: to `settings.STAFF_EMAIL`
 """
 
@@ -14,6 +15,7 @@ from django.urls import reverse
 
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
+from apps.core.models import Mail
 from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.mails import origin_of_order
@@ -68,12 +70,32 @@ def _acknowledged(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def declined_key(case_id: int, decided_at: str) -> str:
+    """The key of the mail about a decision, of which one case may have several in a second."""
+    return f"withdrawal-declined:{case_id}:{decided_at}"
+
+
 def _declined(ids: dict[str, Any]) -> dict[str, Any]:
-    """Raises NoLongerDue if staff have reopened the case meanwhile."""
+    """Raises NoLongerDue if the case was reopened before the mail was sent."""
     case = Withdrawal.objects.get(pk=ids["withdrawal_id"])
-    if case.status != Withdrawal.Status.DECLINED or not case.answer:
+    # A mail that was queued before mails kept their answer has that of the case.
+    answer = ids.get("answer", case.answer)
+    if not answer or not (_is_decided_so(case, ids) or _was_sent(ids)):
         raise NoLongerDue
-    return {"number": case.pk, "received_at": case.received_at, "answer": case.answer}
+    return {"number": case.pk, "received_at": case.received_at, "answer": answer}
+
+
+def _is_decided_so(case: Withdrawal, ids: dict[str, Any]) -> bool:
+    """Whether the decision that the mail tells of is still the case's."""
+    decided_at = case.resolved_at.isoformat() if case.resolved_at else ""
+    is_same = ids.get("decided_at", decided_at) == decided_at
+    return case.status == Withdrawal.Status.DECLINED and is_same
+
+
+def _was_sent(ids: dict[str, Any]) -> bool:
+    """Whether the consumer got the mail, which staff can then read whatever was decided since."""
+    key = declined_key(ids["withdrawal_id"], ids.get("decided_at", ""))
+    return Mail.objects.filter(key=key, status=Mail.Status.SENT).exists()
 
 
 def _received(ids: dict[str, Any]) -> dict[str, Any]:

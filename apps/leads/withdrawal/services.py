@@ -9,6 +9,7 @@ from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail, retry_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.models import Mail
+from apps.leads.withdrawal.mails import declined_key
 from apps.leads.withdrawal.models import MOMENT, PART, Withdrawal
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.models import Order
@@ -170,11 +171,15 @@ def _queue_acknowledgement(
 
 
 def queue_answer(case: Withdrawal) -> None:
-    """Queue the mail that says why the case was declined, once for each decision."""
+    """Queue the mail that says why the case was declined, once for each decision.
+
+    The mail keeps the answer: a later decision has another one.
+    """
     if case.email and case.resolved_at:
+        decided_at = case.resolved_at.isoformat()
         queue_mail(
-            key=f"withdrawal-declined:{case.pk}:{case.resolved_at:%Y%m%d%H%M%S}",
+            key=declined_key(case.pk, decided_at),
             template="withdrawal_declined",
             to=case.email,
-            context={"withdrawal_id": case.pk},
+            context={"withdrawal_id": case.pk, "decided_at": decided_at, "answer": case.answer},
         )
