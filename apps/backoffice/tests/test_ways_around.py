@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.validators import MaxLengthValidator
 from django.db.models import CharField, TextField
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
@@ -179,6 +179,29 @@ def test_open_withdrawal_does_not_disappear_behind_another_order(client, late_ca
         assert late_case.order == anas
         assert open_cases(anas)
     assert Withdrawal.objects.overdue().get() == late_case
+
+
+def test_open_withdrawal_without_an_order_is_not_settled_by_the_refund_of_a_stranger(client):
+    """Staff find the order of a mistyped number: one of the consumer's mailbox."""
+    make_staff("eva", group="Atención", client=client, email="eva@example.com")
+    anas = buy_subject(make_subject(price="200.00"), total=19000, **ANA)
+    brunos = buy_subject(make_subject("Otra", price="200.00"), total=19000)
+    case = record_withdrawal(
+        Statement(name="Ana", email=ANA["email"], order_number="99999", details="",
+                  received_at=timezone.now())
+    )  # fmt: skip
+
+    assert "es de otro correo" in change(client, case, order=brunos.pk).text
+    assert case.order is None
+    Order.objects.filter(pk=anas.pk).update(
+        email="ana@trabajo.example", email_identity="ana@trabajo.example"
+    )
+    assert change(client, case, order=anas.pk).status_code == 302
+    assert (case.order, case.status) == (anas, "open")
+    mario = Client()
+    make_staff("mario", group="Contabilidad", client=mario, email="mario@example.com")
+    assert change(mario, case, order=brunos.pk).status_code == 302
+    assert case.order == brunos
 
 
 def test_open_withdrawal_does_not_disappear_with_an_exchange(client, late_case):

@@ -27,7 +27,7 @@ from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.leads.answer_limits import count_answer
 from apps.leads.withdrawal.models import Withdrawal
-from apps.leads.withdrawal.services import acknowledge, queue_answer
+from apps.leads.withdrawal.services import acknowledge, belongs_to, queue_answer
 from apps.orders.models import Order, Refund
 from apps.orders.models.statuses import EVER_PAID, REFUND_COUNTED
 from apps.orders.refunds.available import refundable_cents
@@ -70,8 +70,8 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         order = data.get("order", self.instance.order)
         if data.get("status") == Withdrawal.Status.REFUNDED:
             self._check_refund(order)
-        if "order" in self.changed_data and self.initial.get("order") and not self.may_refund:
-            self.add_error("order", "El pedido de un desistimiento lo cambia quien devuelve.")
+        if "order" in self.changed_data and not self.may_refund:
+            self._check_order(order)
         if data.get("status") == Withdrawal.Status.DECLINED and "status" in self.changed_data:
             if not data.get("answer"):
                 self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
@@ -91,8 +91,15 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         if order is None or not refunds_of(order).filter(created_at__gte=since).exists():
             text = "Ese pedido no tiene ninguna devolución desde que desistió: hazla primero."
             self.add_error("status", text)
-        elif order.email_identity != self.instance.email_identity and not self.may_refund:
-            self.add_error("order", "Ese pedido es de otro correo: lo resuelve quien devuelve.")
+        elif not self.may_refund and not belongs_to(order, self.instance.email_identity):
+            self.add_error("status", "Ese pedido es de otro correo: lo resuelve quien devuelve.")
+
+    def _check_order(self, order: Order | None) -> None:
+        """The refund of the case's order settles it: nobody else's order does so by a clerk."""
+        if self.initial.get("order"):
+            self.add_error("order", "El pedido de un desistimiento lo cambia quien devuelve.")
+        elif order is not None and not belongs_to(order, self.instance.email_identity):
+            self.add_error("order", "Ese pedido es de otro correo: lo elige quien devuelve.")
 
 
 OpenFilter = choice_filter(

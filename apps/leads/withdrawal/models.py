@@ -37,7 +37,7 @@ class Withdrawal(models.Model):
     """A consumer's statement of withdrawal, and what staff decided about it.
 
     The texts are as typed. `order` is set if the number and the address belong together, or by
-    staff.
+    staff: that of another mailbox only by who may refund.
     """
 
     class Status(models.TextChoices):

@@ -122,8 +122,12 @@ def _order_of(statement: Statement) -> Order | None:
     order = orders.filter(pk=int(statement.order_number)).first()
     if order is None:
         return None
-    identities = {email_identity(order.email), email_identity(order.student.email)}
-    return order if email_identity(statement.email) in identities else None
+    return order if belongs_to(order, email_identity(statement.email)) else None
+
+
+def belongs_to(order: Order, identity: str) -> bool:
+    """Whether the mailbox is the order's, or that of its student."""
+    return identity in {email_identity(order.email), email_identity(order.student.email)}
 
 
 def _add_statement(case_id: int, statement: Statement) -> tuple[int, bool] | None:
