@@ -1,12 +1,21 @@
 """Requests for subjects that the catalogue lacks, and the mails when one is published."""
 
+from itertools import islice
+
 from django.db import transaction
+from django.db.models import CharField, Exists, OuterRef, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from apps.catalogue.text import search_form
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import ALL_FORMS
+from apps.core.models import Mail
 from apps.leads.intake import degree_named, open_lead
 from apps.leads.models import Lead, RequestedSubject, SubjectRequest
+
+# The key of the mail about a request.
+MAIL_KEY = "subject-published:"
 
 
 def normalised_key(*, university: str, career: str, subject_name: str) -> str:
@@ -62,28 +71,50 @@ def _lock_unpublished(*, university: str, career: str, subject_name: str) -> Req
 
 
 @transaction.atomic
-def publish_requested_subject(*, requested_id: int) -> int:
-    """Mark a requested subject as published and queue a mail to each address; return how many.
+def publish_requested_subject(*, requested_id: int) -> tuple[int, int]:
+    """Queue a mail to each address that asked for the subject; return how many, and how many wait.
 
-    Safe to call again and concurrently: only the first call queues mails. An address with several
-    requests gets one mail.
+    The mails count among those of all forms, because anybody can type addresses: those above the
+    number of an hour wait, the oldest requests first, until staff call it again. With the last
+    mail, the subject is marked as published. Safe to call again and concurrently: an address with
+    several requests gets one mail.
     """
     requested = RequestedSubject.objects.select_for_update(no_key=True).get(pk=requested_id)
     if requested.published_at is not None:
-        return 0
-    requested.published_at = timezone.now()
-    requested.save(update_fields=["published_at"])
-    first_requests: dict[str, SubjectRequest] = {}
-    for request in requested.requests.select_related("lead"):
-        first_requests.setdefault(request.lead.email, request)
-    for email, request in first_requests.items():
+        return 0, 0
+    waiting = addresses_to_tell(requested)
+    mailed: list[str] = []
+    for email, request_id in islice(waiting.items(), ALL_FORMS.times):
+        if ALL_FORMS.seconds_until_free("all"):
+            break
         queue_mail(
-            key=f"subject-published:{request.pk}",
+            key=f"{MAIL_KEY}{request_id}",
             template="subject_published",
             to=email,
             context={"requested_id": requested.pk},
         )
-    Lead.objects.filter(
+        mailed.append(email)
+    left = len(waiting) - len(mailed)
+    answered = Lead.objects.filter(
         subject_request__requested_subject=requested, status=Lead.Status.NEW
-    ).mark_answered()
-    return len(first_requests)
+    )
+    if left:
+        answered = answered.filter(email__in=mailed)
+    else:
+        requested.published_at = timezone.now()
+        requested.save(update_fields=["published_at"])
+    answered.mark_answered()
+    return len(mailed), left
+
+
+def addresses_to_tell(requested: RequestedSubject) -> dict[str, int]:
+    """The addresses without a mail yet, in the order of their requests, with the first of each."""
+    key = Concat(Value(MAIL_KEY), Cast(OuterRef("pk"), CharField()))
+    rows = requested.requests.annotate(has_mail=Exists(Mail.objects.filter(key=key)))
+    first: dict[str, int] = {}
+    told = set()
+    for pk, email, has_mail in rows.values_list("pk", "lead__email", "has_mail"):
+        first.setdefault(email, pk)
+        if has_mail:
+            told.add(email)
+    return {email: pk for email, pk in first.items() if email not in told}

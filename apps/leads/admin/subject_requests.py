@@ -4,6 +4,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
+from apps.core.mail.recipient_limits import ALL_FORMS
 from apps.core.staff.admin_base import (
     AcademyModelAdmin,
     NewestRows,
@@ -15,7 +16,12 @@ from apps.leads.models import (
     RequestedSubject,
     SubjectRequest,
 )
-from apps.leads.subject_requests import publish_requested_subject
+from apps.leads.subject_requests import addresses_to_tell, publish_requested_subject
+
+MORE_LATER = (
+    "Quedan %(left)s por avisar: salen como mucho "
+    f"{ALL_FORMS.times} correos de formularios en una hora. Pulsa otra vez dentro de una hora."
+)
 
 PublishedFilter = choice_filter(
     "publicada",
@@ -83,13 +89,16 @@ class RequestedSubjectAdmin(AcademyModelAdmin):
     ) -> TemplateResponse | None:
         """Show how many mails will be sent and where they link; send them after confirmation."""
         if "confirmed" in request.POST:
-            sent = sum(
+            done = [
                 publish_requested_subject(requested_id=pk)
                 for pk in rows.values_list("pk", flat=True)
-            )
+            ]
+            sent = sum(mailed for mailed, _ in done)
             self.message_user(request, f"Correos de aviso: {sent}.", messages.SUCCESS)
+            if left := sum(waiting for _, waiting in done):
+                self.message_user(request, MORE_LATER % {"left": left}, messages.WARNING)
             return None
-        waiting = list(rows.filter(published_at=None))
+        waiting = [(row, len(addresses_to_tell(row))) for row in rows.filter(published_at=None)]
         if not waiting:
             self.message_user(request, "Ya estaban publicadas.", messages.WARNING)
             return None
@@ -101,7 +110,8 @@ class RequestedSubjectAdmin(AcademyModelAdmin):
                 "title": "Avisar de asignaturas publicadas",
                 "opts": self.opts,
                 "rows": waiting,
-                "mails": sum(getattr(row, "addresses_count", 0) for row in waiting),
+                "mails": sum(number for _, number in waiting),
+                "most": ALL_FORMS.times,
                 "action_checkbox_name": ACTION_CHECKBOX_NAME,
             },
         )

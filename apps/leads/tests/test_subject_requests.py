@@ -1,9 +1,17 @@
 """Subject requests: those for the same subject are joined, and each address gets one mail."""
 
-import pytest
+from dataclasses import replace
+from functools import partial
 
+import pytest
+import time_machine
+from django.utils import timezone
+
+from apps.core.mail import recipient_limits
+from apps.core.mail.recipient_limits import ALL_FORMS
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail
+from apps.leads import subject_requests as requests
 from apps.leads.models import Lead, RequestedSubject, SubjectRequest
 from apps.leads.subject_requests import publish_requested_subject, request_subject
 from apps.leads.tests.payloads import SUBJECT_REQUEST
@@ -90,8 +98,8 @@ def test_publishing_mails_each_address_once(work, mailoutbox):
     requested.save()
     Mail.objects.all().delete()
 
-    assert publish_requested_subject(requested_id=requested.pk) == 2
-    assert publish_requested_subject(requested_id=requested.pk) == 0
+    assert publish_requested_subject(requested_id=requested.pk) == (2, 0)
+    assert publish_requested_subject(requested_id=requested.pk) == (0, 0)
     work()
     assert sorted(mail.to[0] for mail in mailoutbox) == ["ana@example.com", "bruno@example.com"]
     mail = mailoutbox[0]
@@ -103,6 +111,37 @@ def test_publishing_mails_each_address_once(work, mailoutbox):
     )
     assert link in mail.body
     assert link.replace("&", "&amp;") in mail.alternatives[0][0]
+
+
+@pytest.mark.django_db
+def test_mails_above_the_number_of_an_hour_wait_for_another_press(monkeypatch):
+    """One network can type the addresses of a thousand strangers behind one subject."""
+    monkeypatch.setattr(requests, "ALL_FORMS", replace(ALL_FORMS, times=2))
+    monkeypatch.setattr(recipient_limits, "ALL_FORMS", replace(ALL_FORMS, times=2))
+    for name in ("ana", "bruno", "ana", "carla", "diego", "eva"):
+        ask(f"{name}@example.com")
+    requested = RequestedSubject.objects.get()
+    publish = partial(publish_requested_subject, requested_id=requested.pk)
+
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        assert (publish(), publish()) == ((2, 3), (0, 3))
+        assert told() == ["ana@example.com", "bruno@example.com"]
+        requested.refresh_from_db()
+        assert requested.published_at is None
+        assert set(Lead.objects.filter(status="new").values_list("email", flat=True)) == {
+            "carla@example.com", "diego@example.com", "eva@example.com",
+        }  # fmt: skip
+
+        clock.shift(ALL_FORMS.seconds)
+        ask("ana@example.com")
+        assert publish() == (2, 1)
+        clock.shift(ALL_FORMS.seconds)
+        assert publish() == (1, 0)
+    assert told() == [f"{name}@example.com" for name in ("ana", "bruno", "carla", "diego", "eva")]
+    assert not Mail.objects.filter(template="subject_published").exclude(status="queued").exists()
+    requested.refresh_from_db()
+    assert requested.published_at is not None
+    assert not Lead.objects.filter(status="new").exists()
 
 
 @pytest.mark.django_db
@@ -142,7 +181,7 @@ def test_request_after_publication_opens_a_new_row():
     second = RequestedSubject.objects.get(published_at=None)
     assert second != first
     assert told() == ["ana@example.com"]
-    assert publish_requested_subject(requested_id=second.pk) == 1
+    assert publish_requested_subject(requested_id=second.pk) == (1, 0)
     assert told() == ["ana@example.com", "bruno@example.com"]
 
 
@@ -164,7 +203,7 @@ def test_concurrent_publishing_mails_each_address_once():
     requested_id = RequestedSubject.objects.get().pk
     results = in_parallel(lambda: publish_requested_subject(requested_id=requested_id), 6)
 
-    assert sorted(results) == [0, 0, 0, 0, 0, 5]
+    assert sorted(results) == [*[(0, 0)] * 5, (5, 0)]
     assert len(told()) == 5
 
 
