@@ -16,9 +16,9 @@ from apps.catalogue.exchange.columns import COLUMNS, BadCell
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import MoodleCourse
 from apps.core.models import DeletedRow, Mail, SiteSettings, StaffAction
+from apps.core.staff.answer_limits import TO_MAILBOX
 from apps.core.staff.public_texts import PUBLIC_APPS, check_one_line, check_public_text
 from apps.core.text_links import names_friend_code
-from apps.leads.answer_limits import TO_MAILBOX
 from apps.leads.models import AnswerTemplate, Withdrawal
 from apps.leads.withdrawal.receivers import settle_refunded
 from apps.leads.withdrawal.services import record_withdrawal

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.core.mail.outbox import queue_mail
-from apps.leads.answer_limits import count_answer
+from apps.core.staff.answer_limits import count_answer
 from apps.leads.models import Lead, LeadEntry
 
 

@@ -11,8 +11,8 @@ from django.utils.timezone import localtime
 
 from apps.core.money import format_euros, to_cents
 from apps.core.random_codes import random_code
+from apps.core.staff.answer_limits import count_answer
 from apps.core.staff.limits import give_offer
-from apps.leads.answer_limits import count_answer
 from apps.leads.inbox.conversation import (
     add_entry,
     entry_with_key,

@@ -17,7 +17,7 @@ from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all
-from apps.leads.answer_limits import TO_MAILBOX
+from apps.core.staff.answer_limits import TO_MAILBOX
 from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead
 from apps.leads.inbox.first_answers import in_words, median_first_answer
 from apps.leads.models import AnswerTemplate, Lead, LeadEntry, Quote

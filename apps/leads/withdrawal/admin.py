@@ -25,7 +25,7 @@ from apps.core.staff.admin_base import (
 )
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import choice_filter, range_filter
-from apps.leads.answer_limits import count_answer
+from apps.core.staff.answer_limits import count_answer
 from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.services import acknowledge, belongs_to, queue_answer
 from apps.orders.models import Order, Refund

@@ -10,8 +10,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.classroom.transfer import BeingProvided, is_being_provided
+from apps.core.errors import TooManyRequests
 from apps.core.staff.admin_base import AcademyModelAdmin, moment, row_link
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.answer_limits import count_answer
 from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.orders.gifts.change import correct_gift
 from apps.orders.gifts.details import check_day, check_words
@@ -23,6 +25,8 @@ _TEXTS = ("sender", "recipient_name", "message")
 
 
 class GiftForm(ModelForm[Gift]):
+    editor: Any = None
+
     def clean(self) -> dict[str, Any] | None:
         """Check the texts as those of the buyer, and a changed day."""
         data = super().clean() or {}
@@ -34,7 +38,16 @@ class GiftForm(ModelForm[Gift]):
             self.add_error("recipient_email", "Escribe el correo de quien lo recibe.")
         if "recipient_email" in self.changed_data and is_being_provided(self.instance.order_id):
             self.add_error("recipient_email", BeingProvided.message)
+        if "recipient_email" in self.changed_data and not self.errors:
+            self._count_move(data["recipient_email"])
         return data
+
+    def _count_move(self, to: str) -> None:
+        """Each new address gets the words of the gift by mail, which staff may have written."""
+        try:
+            count_answer(to, self.editor)
+        except TooManyRequests as refusal:
+            self.add_error("recipient_email", refusal.message)
 
     def _check(self, name: str, check: Any, value: Any) -> None:
         try:
@@ -92,6 +105,13 @@ class GiftAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
         may_move = is_new or request.user.has_perm("orders.approve_stafforder")
         is_delivered = obj.status == Gift.Status.DELIVERED
         return kept if is_delivered and may_move else (*kept, "recipient_email")
+
+    def get_form(
+        self, request: HttpRequest, obj: Gift | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.editor = request.user
+        return form
 
     def lock_row(self, row: Model) -> None:
         """Lock the order before its gift, as a delivery does."""

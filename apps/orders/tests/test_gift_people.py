@@ -12,6 +12,7 @@ from apps.core.mail.registry import render_mail
 from apps.core.models import Mail, StaffAction
 from apps.core.privacy import CannotErase, erase_all, export_all, purge_all
 from apps.core.staff.admin_conflicts import SEEN
+from apps.core.staff.answer_limits import OF_AUTHOR
 from apps.orders.by_staff.merge_students import merge_students
 from apps.orders.models import Gift, Order
 from apps.orders.reads import paid_without_access
@@ -159,6 +160,19 @@ def test_form_of_staff_refuses_what_the_shop_refuses(api, sandbox, client, carla
     answer = correct(client, gift, **change)
 
     assert list(answer.context["adminform"].form.errors) == list(change)
+
+
+def test_moves_of_gifts_count_as_own_words_of_staff(api, sandbox, client, carla):
+    """One gift would take a clerk's message to any number of mailboxes."""
+    pay(place_gift(api, deliver_on=later()))
+    gift = Gift.objects.get()
+    OF_AUTHOR.count_key(str(carla.pk), by=OF_AUTHOR.times - 1)
+
+    assert correct(client, gift, message="Escríbenos por Telegram.").status_code == 302
+    assert correct(client, gift, recipient_email=LEA).status_code == 302
+    assert "Demasiad" in correct(client, gift, recipient_email="otra@example.com").text
+    gift.refresh_from_db()
+    assert gift.recipient_email == LEA
 
 
 def test_form_refuses_to_overwrite_the_change_of_somebody_else(api, sandbox, client, carla):

@@ -11,6 +11,9 @@ TO_MAILBOX = Limit("answers-to-mailbox", times=10, seconds=3600)
 
 
 def count_answer(to: str, author: Any) -> None:
-    """Count a mail in the author's own words, or with a quote. Raises TooManyRequests."""
+    """Count a mail in the author's own words, with a quote, or with a gift that moves to `to`.
+
+    Raises TooManyRequests.
+    """
     OF_AUTHOR.count_key(str(author.pk))
     TO_MAILBOX.count_key(email_identity(to))
