@@ -5,6 +5,8 @@ import unicodedata
 from html import unescape
 from urllib.parse import unquote
 
+from django.core.exceptions import ValidationError
+
 # The beginning of each friend code that the shop makes. Eight characters follow.
 FRIEND_CODE = "AMIGO-"
 # Stands for a placeholder whose letters are part of the code.
@@ -37,6 +39,19 @@ def has_link(text: str) -> bool:
     # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
     plain = unicodedata.normalize("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")
     return _LINK.search(plain) is not None
+
+
+def check_words(text: str) -> None:
+    """Raise ValidationError for a text that mail programs would show with a link in it.
+
+    Whoever typed it could otherwise send links to anybody in the academy's name.
+    """
+    if has_link(text):
+        raise ValidationError(
+            "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto."
+        )
+    if not all(letter.isprintable() or letter == "\n" for letter in text):
+        raise ValidationError("Hay caracteres que no se pueden enviar.")
 
 
 def names_friend_code(text: str) -> bool:

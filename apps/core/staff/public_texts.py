@@ -1,4 +1,4 @@
-"""Keeps friend codes and control characters out of the texts that staff write for visitors.
+"""Keeps friend codes and control characters out of what staff write for visitors and customers.
 
 Whoever puts the code of a student into a page would be paid for the academy's own buyers. A control
 character is not seen on a page, and makes a record for the tax agency no XML.

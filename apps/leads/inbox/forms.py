@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from apps.catalogue.models import Subject
 from apps.core.input_fields import RowsField
+from apps.core.staff.public_texts import check_public_text
 from apps.leads.inbox.convert import MOST_DAYS, MOST_PERCENT
 from apps.leads.models import Lead, LeadEntry
 from apps.leads.quotes import Budget
@@ -31,10 +32,11 @@ class OnceForm(forms.Form):
 class AnswerForm(OnceForm):
     """An answer by mail."""
 
-    subject = forms.CharField(label="Asunto", max_length=160)
+    subject = forms.CharField(label="Asunto", max_length=160, validators=[check_public_text])
     body = forms.CharField(
         label="Mensaje",
         max_length=MOST_TEXT,
+        validators=[check_public_text],
         widget=forms.Textarea(attrs={"rows": 8}),
         help_text="Debajo se añaden tu nombre y el de la academia.",
     )

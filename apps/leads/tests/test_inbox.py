@@ -106,6 +106,15 @@ def test_answers_to_one_mailbox_are_bounded_and_the_text_is_kept(client, lead):
 
 
 @pytest.mark.usefixtures("carla")
+def test_answer_has_no_friend_code(client, lead):
+    """Its owner would be paid for a buyer whom the academy itself has sent."""
+    page = send(client, lead, "answer", subject="Usa AMIGO-MIO12345", body="?codigo=AMIGO-MIO12345")
+
+    assert set(page.context["answer_form"].errors) == {"subject", "body"}
+    assert kinds(lead) == []
+
+
+@pytest.mark.usefixtures("carla")
 def test_an_answer_without_text_is_shown_again_with_its_error(client, lead):
     page = send(client, lead, "answer", key_id=uuid4(), subject="", body=" ")
 

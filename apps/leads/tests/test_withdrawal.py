@@ -481,6 +481,10 @@ def test_a_declined_case_needs_an_answer_which_is_mailed_once(clerk, order):
     url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
     decision = {"status": "declined", "order": order.pk}
     assert "Escribe por qué no procede" in clerk.post(url, decision).content.decode()
+    refused = clerk.post(url, decision | {"answer": "Usa AMIGO-MIO12345."})
+    assert list(refused.context["adminform"].form.errors) == ["answer"]
+    assert "No escribas el código de amigo" in refused.text
+    assert "Escribe por qué" not in refused.text
     assert not mails("withdrawal_declined")
 
     for note in ("", "Ha llamado."):

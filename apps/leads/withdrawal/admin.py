@@ -26,6 +26,7 @@ from apps.core.staff.admin_base import (
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.core.staff.answer_limits import count_answer
+from apps.core.staff.public_texts import check_public_text
 from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.services import acknowledge, belongs_to, queue_answer
 from apps.orders.models import Order, Refund
@@ -65,6 +66,12 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
             self.fields["answer"].disabled = True
             self.fields["answer"].help_text = ANSWER_SENT
 
+    def clean_answer(self) -> str:
+        answer: str = self.cleaned_data["answer"]
+        if "answer" in self.changed_data:
+            check_public_text(answer)
+        return answer
+
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or {}
         order = data.get("order", self.instance.order)
@@ -73,7 +80,7 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         if "order" in self.changed_data and not self.may_refund:
             self._check_order(order)
         if data.get("status") == Withdrawal.Status.DECLINED and "status" in self.changed_data:
-            if not data.get("answer"):
+            if data.get("answer") == "":
                 self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
             elif not self.errors:
                 self._count_answer()

@@ -15,8 +15,10 @@ from apps.core.staff.admin_base import AcademyModelAdmin, moment, row_link
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.answer_limits import count_answer
 from apps.core.staff.fresh_password import AsksPasswordForFields
+from apps.core.staff.public_texts import check_public_text
+from apps.core.text_links import check_words
 from apps.orders.gifts.change import correct_gift
-from apps.orders.gifts.details import check_day, check_words
+from apps.orders.gifts.details import check_day
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift
 from apps.orders.refunds.exchanges import FREE_FOR
@@ -32,6 +34,9 @@ class GiftForm(ModelForm[Gift]):
         data = super().clean() or {}
         for name in _TEXTS:
             self._check(name, check_words, data.get(name))
+            # The buyer may recommend a code of their own. Staff may not.
+            if name in self.changed_data:
+                self._check(name, check_public_text, data.get(name))
         if "deliver_on" in self.changed_data:
             self._check("deliver_on", check_day, data.get("deliver_on"))
         if not data.get("recipient_email") and self.initial.get("recipient_email"):

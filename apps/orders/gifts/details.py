@@ -6,7 +6,6 @@ from datetime import date, timedelta
 from django.core.exceptions import ValidationError
 
 from apps.core.dates import today
-from apps.core.text_links import has_link
 from apps.orders.models import Gift, Order
 
 LATEST_DELIVERY = timedelta(days=90)
@@ -27,19 +26,6 @@ class GiftDetails:
         """The gift's part of the digest of an order's content."""
         day = self.deliver_on.isoformat()
         return [self.email.strip().lower(), self.name, self.sender, day, self.message]
-
-
-def check_words(text: str) -> None:
-    """Raise ValidationError for a text that mail programs would show with a link in it.
-
-    A stranger could otherwise send links to anybody in the academy's name.
-    """
-    if has_link(text):
-        raise ValidationError(
-            "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto."
-        )
-    if not all(letter.isprintable() or letter == "\n" for letter in text):
-        raise ValidationError("Hay caracteres que no se pueden enviar.")
 
 
 def check_day(day: date) -> None:

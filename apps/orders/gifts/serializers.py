@@ -6,8 +6,9 @@ from rest_framework import serializers
 
 from apps.core.dates import today
 from apps.core.input_fields import EmailField, VisibleCharField
+from apps.core.text_links import check_words
 from apps.orders.contact_rules import EMAIL, REQUIRED
-from apps.orders.gifts.details import GiftDetails, check_day, check_words
+from apps.orders.gifts.details import GiftDetails, check_day
 from apps.orders.models.gift import MESSAGE_LENGTH, NAME_LENGTH
 
 

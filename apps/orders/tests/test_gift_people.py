@@ -151,7 +151,13 @@ def test_address_of_a_gift_changes_only_after_a_fresh_password(
 
 
 @pytest.mark.parametrize(
-    "change", [{"message": "www.premio"}, {"deliver_on": "2020-01-01"}, {"recipient_email": ""}]
+    "change",
+    [
+        {"message": "www.premio"},
+        {"message": "Usa AMIGO-MIO12345"},
+        {"deliver_on": "2020-01-01"},
+        {"recipient_email": ""},
+    ],
 )
 def test_form_of_staff_refuses_what_the_shop_refuses(api, sandbox, client, carla, change):
     pay(place_gift(api, deliver_on=later()))
