@@ -29,6 +29,7 @@ from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import choice_filter, range_filter
 from apps.core.staff.admin_search import search_people
 from apps.core.staff.fresh_password import AsksPasswordForFields, fresh_password_required
+from apps.core.staff.public_texts import check_name
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from apps.students.services import announce_new_email
@@ -62,8 +63,24 @@ StateFilter = choice_filter(
 )
 
 
+class StudentForm(ModelForm[Student]):
+    def clean_first_name(self) -> str:
+        return self._checked("first_name")
+
+    def clean_last_name(self) -> str:
+        return self._checked("last_name")
+
+    def _checked(self, field: str) -> str:
+        """The name, if staff may write it. They can leave what the student has typed."""
+        name: str = self.cleaned_data[field]
+        if field in self.changed_data:
+            check_name(name)
+        return name
+
+
 @admin.register(Student)
 class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
+    form = StudentForm
     password_fields = ("email", "phone")
     logs_reading = True
     list_display = ("who", "phone", "state", moment("created_at", "alta"))

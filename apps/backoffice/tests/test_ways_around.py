@@ -372,6 +372,25 @@ def test_subject_of_an_answer_template_has_no_friend_code(client):
     assert REFUSED in client.post(admin_url(AnswerTemplate, "add"), sent).text
 
 
+@pytest.mark.parametrize("name", ["Ana. Tu pago ha fallado: www.evil.example", f"Usa {CODE}"])
+def test_names_that_staff_write_have_no_link_and_no_friend_code(client, name):
+    """The shop's mails call the customer by them, as often as staff send one."""
+    make_staff("eva", group="Atención", client=client, email="eva@example.com")
+    typed = {**ANA, "first_name": name, "last_name": name, "payment_type": "full_payment",
+             "subjects": [make_subject().pk], "paid_by": "transfer", "preview": "x"}  # fmt: skip
+    form = client.post(reverse("admin:orders_order_nuevo"), typed).context["form"]
+    assert set(form.errors) == {"first_name", "last_name"}
+
+    student = Student.objects.create(email=ANA["email"], first_name="Ana", last_name="Gil")
+    form = change(client, student, first_name=name, last_name=name).context["adminform"].form
+    assert set(form.errors) == {"first_name", "last_name"}
+    # A student has typed the name that way.
+    Student.objects.update(first_name="M.Carmen")
+    student.refresh_from_db()
+    assert change(client, student, last_name="Gil Ruiz").status_code == 302
+    assert student.last_name == "Gil Ruiz"
+
+
 def test_editor_leads_visitors_of_the_home_page_nowhere_else(editor):
     site = SiteSettings.current()
     before = site.marketplace_url

@@ -13,7 +13,7 @@ from django.core.validators import MaxLengthValidator
 from django.db.models import CharField, Field, TextField
 from django.http import HttpRequest
 
-from apps.core.text_links import FRIEND_CODE_REFUSED, names_friend_code
+from apps.core.text_links import FRIEND_CODE_REFUSED, check_words, names_friend_code
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import BaseModelAdmin
@@ -75,3 +75,13 @@ def check_one_line(value: object) -> None:
     """Raise ValidationError for a name or title with a line break or a tab."""
     if isinstance(value, str) and _LINE_END.search(value):
         raise ValidationError("Escríbelo en una sola línea, sin tabuladores.")
+
+
+def check_name(value: object) -> None:
+    """Raise ValidationError for a person's name with a link or a friend code.
+
+    Mails call the customer by it.
+    """
+    if isinstance(value, str):
+        check_words(value)
+        check_public_text(value)

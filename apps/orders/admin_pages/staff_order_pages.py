@@ -36,6 +36,7 @@ from apps.core.staff.fresh_password import (
     without_password,
 )
 from apps.core.staff.limits import OverLimit, check_discount
+from apps.core.staff.public_texts import check_name
 from apps.orders.by_staff.create import (
     OrderRefused,
     OrderRequest,
@@ -73,8 +74,12 @@ class OrderContentsForm(forms.Form):
 
     email = EmailFormField(label="Correo", max_length=254)
     phone = forms.CharField(label="Teléfono", max_length=20)
-    first_name = forms.CharField(label="Nombre", max_length=80, required=False)
-    last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
+    first_name = forms.CharField(
+        label="Nombre", max_length=80, required=False, validators=[check_name]
+    )
+    last_name = forms.CharField(
+        label="Apellidos", max_length=120, required=False, validators=[check_name]
+    )
     subjects = RowsField(
         label="Asignaturas completas",
         queryset=Subject.objects.all(),
