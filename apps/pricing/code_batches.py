@@ -121,3 +121,8 @@ def offered_again(codes: QuerySet[PromoCode]) -> tuple[Decimal, int | None]:
 def masked_code(code: str, pattern: str) -> str:
     """The code as whoever may not read batches sees it. `pattern` is its batch's, or empty."""
     return pattern.replace("#", "•") if pattern else code
+
+
+def masked(promo: PromoCode) -> str:
+    """The code as `masked_code` shows it."""
+    return masked_code(promo.code, promo.batch.pattern if promo.batch else "")

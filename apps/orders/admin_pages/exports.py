@@ -10,7 +10,7 @@ from django.utils.timezone import localtime
 from apps.core.staff.spreadsheets import Cell
 from apps.orders.admin_pages.order_head import state_of
 from apps.orders.models.statuses import PaymentStatus
-from apps.pricing.admin.code_admin import masked
+from apps.pricing.code_batches import masked
 
 NO_EUROS = Decimal(0)
 # How many rows are read at once.

@@ -43,9 +43,18 @@ class GiftForm(ModelForm[Gift]):
             self.add_error("recipient_email", "Escribe el correo de quien lo recibe.")
         if "recipient_email" in self.changed_data and is_being_provided(self.instance.order_id):
             self.add_error("recipient_email", BeingProvided.message)
+        self._refuse_to_unblock()
         if "recipient_email" in self.changed_data and not self.errors:
             self._count_move(data["recipient_email"])
         return data
+
+    def _refuse_to_unblock(self) -> None:
+        """The access of a blocked recipient would be open to another mailbox of theirs."""
+        recipient = self.instance.recipient
+        is_blocked = recipient is not None and recipient.blocked_at is not None
+        may_block = self.editor is not None and self.editor.has_perm("students.block_student")
+        if "recipient_email" in self.changed_data and is_blocked and not may_block:
+            self.add_error("recipient_email", "Está bloqueado: lo cambia quien bloquea alumnos.")
 
     def _count_move(self, to: str) -> None:
         """Each new address gets the words of the gift by mail, which staff may have written."""

@@ -48,7 +48,8 @@ from apps.orders.models import (
 from apps.orders.models.statuses import INSTALMENT_SETTLED
 from apps.orders.plan.charging import charge_again
 from apps.orders.settlement.unmatched import attend_unmatched_payments, may_be_of_lost_order
-from apps.pricing.admin.code_admin import masked, may_read_batches
+from apps.pricing.admin.code_admin import may_read_batches
+from apps.pricing.code_batches import masked
 from apps.pricing.models import PromoCode
 
 

@@ -29,6 +29,7 @@ from apps.orders.ledger.history import has_event, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, StaffOrder
 from apps.orders.models.statuses import EventKind
+from apps.pricing.code_batches import masked
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import AGREED_NAME
 from apps.students.models import Consent, Student
@@ -81,7 +82,7 @@ def price_edit(order: Order, row: StaffOrder, request: OrderRequest) -> PricedEd
     terms = [
         *(f"se añade «{name}»" for key, name in after.items() if key not in before),
         *(f"se quita «{name}»" for key, name in before.items() if key not in after),
-        *([f"se quita el código {order.promo_code.code}"] if order.promo_code else ()),
+        *([f"se quita el código {masked(order.promo_code)}"] if order.promo_code else ()),
         *([f"deja de contar el presupuesto {order.quote_number}"] if order.quote_number else ()),
         *_changed("forma de pago", types, lambda kind: PaymentType(kind).label),
         *_changed("descuento", discounts, format_euros),

@@ -19,7 +19,8 @@ from apps.orders.reads import paid_without_access
 from apps.orders.settlement.gift_delivery import deliver
 from apps.orders.tests.test_gifts import BUYER, LEO, pay, place_gift, templates_to, today
 from apps.students.models import Student
-from tests.helpers.admin import forget_password
+from apps.students.services import block_student
+from tests.helpers.admin import confirm_password, forget_password, make_staff
 from tests.helpers.completion import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.refunds import make_clerk
@@ -179,6 +180,21 @@ def test_moves_of_gifts_count_as_own_words_of_staff(api, sandbox, client, carla)
     assert "Demasiad" in correct(client, gift, recipient_email="otra@example.com").text
     gift.refresh_from_db()
     assert gift.recipient_email == LEA
+
+
+def test_gift_of_a_blocked_recipient_is_moved_by_who_blocks_students(api, sandbox, work, client):
+    """Another mailbox of the same person would have the access open again."""
+    pay(place_gift(api))
+    work()
+    gift = Gift.objects.get()
+    block_student(student_id=gift.recipient_id, reason="Comparte su cuenta")
+    work()
+    make_staff("eva", group="Atención", client=client, email="eva@example.com")
+    confirm_password(client)
+
+    assert "Está bloqueado" in correct(client, gift, recipient_email=LEA).text
+    client.force_login(make_clerk())
+    assert correct(client, gift, recipient_email=LEA).status_code == 302
 
 
 def test_form_refuses_to_overwrite_the_change_of_somebody_else(api, sandbox, client, carla):

@@ -61,7 +61,7 @@ def test_a_purchase_with_a_friend_code_reads_its_standing_once_in_each_transacti
     with statements(most=50):
         placed = api.checkout(body)
     sandbox.confirm(placed["client_secret"])
-    with statements(most=57):
+    with statements(most=58):
         api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
 

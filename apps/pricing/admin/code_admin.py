@@ -20,7 +20,7 @@ from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, mo
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.fresh_password import AsksPasswordToChange
 from apps.core.staff.offer_limits import OffersWithinLimits
-from apps.pricing.code_batches import masked_code
+from apps.pricing.code_batches import masked
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import cents_of_use, current_terms, most_of_use, percent_of_use
@@ -127,11 +127,6 @@ def _may_see_owner(request: HttpRequest) -> bool:
 def may_read_batches(request: HttpRequest) -> bool:
     """Whether the user may read all codes of a batch: each is money to whoever has it."""
     return request.user.has_perm("pricing.export_promobatch")
-
-
-def masked(promo: PromoCode) -> str:
-    """The code as lists show it to whoever may not read batches."""
-    return masked_code(promo.code, promo.batch.pattern if promo.batch else "")
 
 
 @admin.register(PromoCode)
