@@ -183,6 +183,9 @@ def acceso(request: HttpRequest) -> HttpResponse:
             if form.is_valid():
                 _count_use(request, account)
                 if response := _set_password(request, token, form):
+                    if response.status_code != LinkUsed.status:
+                        # A class behind one address opens its accounts in one hour.
+                        LINKS_OF_VISITOR.take_back_request(request)
                     return response
         except TooManyRequests as refusal:
             form.add_error(None, refusal.message)

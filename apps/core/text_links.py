@@ -17,7 +17,7 @@ _BEGUN = "|".join(
     for last in range(first, len(FRIEND_CODE) + 1)
 )
 _FRIEND_CODE = re.compile(
-    rf"(?:{FRIEND_CODE}|{_BEGUN})[0-9A-Z]{{8}}(?![0-9A-Z])|{FRIEND_CODE}[0-9A-Z]{{0,7}}{_FILLED}",
+    rf"(?:{FRIEND_CODE}|(?<![0-9A-Z])(?:{_BEGUN}))[0-9A-Z]{{8}}(?![0-9A-Z])|{FRIEND_CODE}[0-9A-Z]{{0,7}}{_FILLED}",
     re.ASCII,
 )
 FRIEND_CODE_REFUSED = (

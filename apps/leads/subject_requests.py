@@ -9,13 +9,15 @@ from django.utils import timezone
 
 from apps.catalogue.text import search_form
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import ALL_FORMS
 from apps.core.models import Mail
+from apps.core.web.throttle import Limit
 from apps.leads.intake import degree_named, open_lead
 from apps.leads.models import Lead, RequestedSubject, SubjectRequest
 
 # The key of the mail about a request.
 MAIL_KEY = "subject-published:"
+# To all mailboxes together: anybody can type strangers' addresses into requests.
+PUBLISHED_MAILS = Limit("subjects-published", times=300, seconds=3600)
 
 
 def normalised_key(*, university: str, career: str, subject_name: str) -> str:
@@ -74,18 +76,17 @@ def _lock_unpublished(*, university: str, career: str, subject_name: str) -> Req
 def publish_requested_subject(*, requested_id: int) -> tuple[int, int]:
     """Queue a mail to each address that asked for the subject; return how many, and how many wait.
 
-    The mails count among those of all forms, because anybody can type addresses: those above the
-    number of an hour wait, the oldest requests first, until staff call it again. With the last
-    mail, the subject is marked as published. Safe to call again and concurrently: an address with
-    several requests gets one mail.
+    Those above the number of an hour wait, the oldest requests first, until staff call it again.
+    With the last mail, the subject is marked as published. Safe to call again and concurrently: an
+    address with several requests gets one mail.
     """
     requested = RequestedSubject.objects.select_for_update(no_key=True).get(pk=requested_id)
     if requested.published_at is not None:
         return 0, 0
     waiting = addresses_to_tell(requested)
     mailed: list[str] = []
-    for email, request_id in islice(waiting.items(), ALL_FORMS.times):
-        if ALL_FORMS.seconds_until_free("all"):
+    for email, request_id in islice(waiting.items(), PUBLISHED_MAILS.times):
+        if PUBLISHED_MAILS.seconds_until_free("all"):
             break
         queue_mail(
             key=f"{MAIL_KEY}{request_id}",
@@ -93,6 +94,7 @@ def publish_requested_subject(*, requested_id: int) -> tuple[int, int]:
             to=email,
             context={"requested_id": requested.pk},
         )
+        PUBLISHED_MAILS.add("all")
         mailed.append(email)
     left = len(waiting) - len(mailed)
     answered = Lead.objects.filter(

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.core.database import insert_new
@@ -51,11 +51,13 @@ def find_or_create_student(
     return Student.objects.get(email=student.email)
 
 
-def name_unconfirmed(student: Student, *, unless: Exists, **named: str) -> None:
+def name_unconfirmed(student: Student, *, unless: Q, **named: str) -> None:
     """Set `phone`, `first_name` and `last_name` of a student whose address nobody has confirmed.
 
-    Not if `unless` holds of the student. An erased one stays nameless.
+    An empty phone is left out. Not if `unless` holds of the student. An erased one stays nameless.
     """
+    if not named["phone"]:
+        del named["phone"]
     rows = Student.objects.filter(pk=student.pk, email_confirmed_at=None, erased_at=None)
     if rows.exclude(unless).update(**named):
         for field, value in named.items():

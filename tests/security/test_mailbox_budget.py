@@ -227,7 +227,7 @@ ORIGINS = {
     "staff_password_guessed": Origin.STAFF,
     "staff_password_link": Origin.STAFF_LINK,
     "renewal": "of its student",
-    "subject_published": Origin.ORDER,
+    "subject_published": Origin.EVENT,
     "university_confirm": Origin.FORM,
     "university_open": Origin.OWNER,
     "transfer_details": Origin.ORDER,

@@ -292,6 +292,8 @@ def test_friend_code_is_found_however_it_is_written(text):
         "Tu amigo paga {{ friend_amount }} menos",
         "Cada amigo\nahorra",
         "La {{ degrees }}-economia",
+        "Pregunta a la academia\n{{ degrees }}\nConsulta los precios.",
+        "<p>Empresa</p>\n<p>{{ legal_name }}</p>\n<p>Contacto: x</p>",
     ],
 )
 def test_texts_about_friends_name_no_code(text):

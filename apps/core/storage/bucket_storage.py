@@ -4,16 +4,18 @@ import errno
 from threading import BoundedSemaphore
 from typing import Any
 
+from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
 from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+from s3transfer.exceptions import RetriesExceededError  # type: ignore[import-untyped]
 from storages.backends.s3 import S3Storage  # type: ignore[import-untyped]
 
 from apps.core.errors import BucketAway
 
 # Botocore's own time-outs are minutes, in which a few requests would hold all threads of the web.
 WAITS = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
-# Half of a process's threads (academy/gunicorn.py): pages are answered beside a slow bucket.
-MOST_AT_ONCE = 8
+# Of the 16 threads of a process (academy/gunicorn.py): pages are answered beside a slow bucket.
+MOST_AT_ONCE = 12
 _places = BoundedSemaphore(MOST_AT_ONCE)
 
 
@@ -24,6 +26,7 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
 
     def __init__(self, *, base_url: str = "", **options: Any) -> None:
         self.base_url = base_url
+        options.setdefault("transfer_config", TransferConfig(num_download_attempts=1))
         super().__init__(default_acl=None, querystring_auth=True, file_overwrite=False, **options)
         self.client_config = self.client_config.merge(WAITS)
 
@@ -38,7 +41,7 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
             opened = super()._open(name, mode)
             if "r" in mode:
                 _ = opened.file
-        except (BotoCoreError, ClientError) as error:
+        except (BotoCoreError, ClientError, RetriesExceededError) as error:
             raise BucketAway from error
         finally:
             _places.release()

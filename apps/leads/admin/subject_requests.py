@@ -4,7 +4,6 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
-from apps.core.mail.recipient_limits import ALL_FORMS
 from apps.core.staff.admin_base import (
     AcademyModelAdmin,
     NewestRows,
@@ -16,11 +15,15 @@ from apps.leads.models import (
     RequestedSubject,
     SubjectRequest,
 )
-from apps.leads.subject_requests import addresses_to_tell, publish_requested_subject
+from apps.leads.subject_requests import (
+    PUBLISHED_MAILS,
+    addresses_to_tell,
+    publish_requested_subject,
+)
 
 MORE_LATER = (
     "Quedan %(left)s por avisar: salen como mucho "
-    f"{ALL_FORMS.times} correos de formularios en una hora. Pulsa otra vez dentro de una hora."
+    f"{PUBLISHED_MAILS.times} correos de estos en una hora. Pulsa otra vez dentro de una hora."
 )
 
 PublishedFilter = choice_filter(
@@ -111,7 +114,7 @@ class RequestedSubjectAdmin(AcademyModelAdmin):
                 "opts": self.opts,
                 "rows": waiting,
                 "mails": sum(number for _, number in waiting),
-                "most": ALL_FORMS.times,
+                "most": PUBLISHED_MAILS.times,
                 "action_checkbox_name": ACTION_CHECKBOX_NAME,
             },
         )

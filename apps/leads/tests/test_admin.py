@@ -11,12 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from apps.core.mail.recipient_limits import ALL_FORMS
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail
 from apps.leads.inbox.conversation import add_note
 from apps.leads.models import Lead, Quote, RequestedSubject
-from apps.leads.subject_requests import publish_requested_subject
+from apps.leads.subject_requests import PUBLISHED_MAILS, publish_requested_subject
 from apps.leads.tests.payloads import (
     CONTACT,
     DISCOUNT,
@@ -269,13 +268,13 @@ def test_publishing_shows_the_number_of_mails_before_sending_them(client):
     assert requested.published_at is None
     assert not Mail.objects.filter(template="subject_published").exists()
 
-    ALL_FORMS.add("all", by=ALL_FORMS.times - ALL_FORMS.used("all") - 1)
+    PUBLISHED_MAILS.add("all", by=PUBLISHED_MAILS.times - PUBLISHED_MAILS.used("all") - 1)
     done = act(client, RequestedSubject, "publish_and_notify", [requested], confirmed="yes")
     assert "Correos de aviso: 1." in done.text
     assert "Quedan 1 por avisar: salen como mucho 300" in done.text
     asked = act(client, RequestedSubject, "publish_and_notify", [requested])
     assert "Se enviará <strong>1 correo</strong>" in asked.text
-    ALL_FORMS.forget("all")
+    PUBLISHED_MAILS.forget("all")
     done = act(client, RequestedSubject, "publish_and_notify", [requested], confirmed="yes")
     assert "Correos de aviso: 1." in done.text
     again = act(client, RequestedSubject, "publish_and_notify", [requested], confirmed="yes")

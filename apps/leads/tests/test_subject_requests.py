@@ -7,13 +7,15 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from apps.core.mail import recipient_limits
-from apps.core.mail.recipient_limits import ALL_FORMS
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail
 from apps.leads import subject_requests as requests
 from apps.leads.models import Lead, RequestedSubject, SubjectRequest
-from apps.leads.subject_requests import publish_requested_subject, request_subject
+from apps.leads.subject_requests import (
+    PUBLISHED_MAILS,
+    publish_requested_subject,
+    request_subject,
+)
 from apps.leads.tests.payloads import SUBJECT_REQUEST
 from tests.helpers.factories import make_degree, make_subject, make_university
 from tests.helpers.parallel import in_parallel
@@ -116,8 +118,7 @@ def test_publishing_mails_each_address_once(work, mailoutbox):
 @pytest.mark.django_db
 def test_mails_above_the_number_of_an_hour_wait_for_another_press(monkeypatch):
     """One network can type the addresses of a thousand strangers behind one subject."""
-    monkeypatch.setattr(requests, "ALL_FORMS", replace(ALL_FORMS, times=2))
-    monkeypatch.setattr(recipient_limits, "ALL_FORMS", replace(ALL_FORMS, times=2))
+    monkeypatch.setattr(requests, "PUBLISHED_MAILS", replace(PUBLISHED_MAILS, times=2))
     for name in ("ana", "bruno", "ana", "carla", "diego", "eva"):
         ask(f"{name}@example.com")
     requested = RequestedSubject.objects.get()
@@ -132,10 +133,10 @@ def test_mails_above_the_number_of_an_hour_wait_for_another_press(monkeypatch):
             "carla@example.com", "diego@example.com", "eva@example.com",
         }  # fmt: skip
 
-        clock.shift(ALL_FORMS.seconds)
+        clock.shift(PUBLISHED_MAILS.seconds)
         ask("ana@example.com")
         assert publish() == (2, 1)
-        clock.shift(ALL_FORMS.seconds)
+        clock.shift(PUBLISHED_MAILS.seconds)
         assert publish() == (1, 0)
     assert told() == [f"{name}@example.com" for name in ("ana", "bruno", "carla", "diego", "eva")]
     assert not Mail.objects.filter(template="subject_published").exclude(status="queued").exists()

@@ -17,7 +17,7 @@ from apps.core.staff.fresh_password import fresh_password_required
 from apps.core.staff.questions import how_many, question
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.orders.models import ReferralReward
-from apps.orders.rewards.service import pay_out, payable
+from apps.orders.rewards.service import is_earned, pay_out, payable
 
 HEADINGS = (
     "Ganada",
@@ -101,7 +101,8 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, rewards: QuerySet[ReferralReward]
     ) -> TemplateResponse | None:
         by = request.user.get_username()
-        owed = list(payable(rewards, by=by).select_related("student").order_by("pk"))
+        found = payable(rewards, by=by).select_related("student", "order").order_by("pk")
+        owed = [reward for reward in found if is_earned(reward)]
         if owed:
             what = how_many(len(owed), "recompensa", "recompensas")
             total = format_euros(sum(to_cents(reward.amount) for reward in owed))

@@ -3,7 +3,7 @@
 import secrets
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Sum
+from django.db.models import Exists, F, OuterRef, Q, Sum
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents
@@ -13,7 +13,7 @@ from apps.orders.ledger.history import flag
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.ledger.states import change_status
-from apps.orders.models import Order, Payment
+from apps.orders.models import Gift, Order, Payment
 from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind, PaymentKind
 from apps.orders.offer import binding_quotes
 from apps.orders.offer.again import changes_since_placed
@@ -69,7 +69,6 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         order.student = order.student.merged_into
         order.save(update_fields=["student", "updated_at"])
     _change_to_paid(order, payment, row, actor=actor)
-    _name_student(order)
     code = promo_uses.standing_of_payment(order)
     code_used = _settle_conditions(order, code, is_free=row.is_free, actor=actor)
     if exchange is not None:
@@ -78,6 +77,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     if code_used:
         rewards.earn_reward(order, code, actor=actor)
     open_access(order)
+    _name_student(order)
     _flag_if_bought_twice(order, actor=actor)
     queue_mail(
         key=f"order-confirmation:{order.pk}",
@@ -135,17 +135,20 @@ def _change_to_paid(order: Order, payment: ConfirmedPayment, row: Payment, *, ac
 
 
 def _name_student(order: Order) -> None:
-    """Give a student the name and phone of the first order that was paid with money.
+    """Give a student the name and phone of the first order that they paid with money.
 
     Before it, anybody may have typed the address into a cart, with words of their own for a name.
-    Whoever has confirmed the address keeps what they have written.
+    Whoever has confirmed the address keeps what they have written. Gifts don't count: `open_access`
+    has locked their recipient alone, and two gifts for one another must not wait for each other.
     """
     if not order.total_amount:
         return
-    with_money = Order.objects.filter(status__in=EVER_PAID, total_amount__gt=0).exclude(pk=order.pk)
+    is_gift = Exists(Gift.objects.filter(order=order))
+    with_money = Order.objects.filter(status__in=EVER_PAID, total_amount__gt=0, gift=None)
+    with_money = with_money.exclude(pk=order.pk)
     name_unconfirmed(
         order.student,
-        unless=Exists(with_money.filter(student=OuterRef("pk"))),
+        unless=Q(is_gift) | Q(Exists(with_money.filter(student=OuterRef("pk")))),
         phone=order.phone,
         first_name=order.first_name,
         last_name=order.last_name,

@@ -287,6 +287,9 @@ def test_student_has_the_name_and_phone_of_the_first_paid_order(api, sandbox, is
     body = checkout_body(whole(subject), total="182.40", phone="+34600111222", **ana)
     strangers = {"phone": "+34600999999", "first_name": "Entra en", "last_name": "premio"}
     api.checkout({**body, **strangers, "save_for_later": True})
+    given = api.checkout({**body, **strangers, "gift": {"email": "leo@example.com", "sender": "A"}})
+    sandbox.confirm(given["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": given["payment_intent_id"]})
     if is_confirmed:
         Student.objects.update(email_confirmed_at=timezone.now())
 
@@ -295,6 +298,6 @@ def test_student_has_the_name_and_phone_of_the_first_paid_order(api, sandbox, is
         sandbox.confirm(placed["client_secret"])
         api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
-    student = Student.objects.get()
+    student = Student.objects.get(email=body["email"])
     named = ("Entra en premio", "+34600999999") if is_confirmed else ("Ana Gil", "+34600111222")
     assert (student.full_name, student.phone) == named

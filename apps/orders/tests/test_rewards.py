@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 import time_machine
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Permission, User
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
@@ -338,5 +338,11 @@ def test_who_recorded_the_transfer_of_an_order_does_not_pay_its_reward(subject, 
         form_key=uuid4(), user=clerk, actor=clerk.get_username(),
     )  # fmt: skip
 
+    User.objects.update(is_superuser=False)
     assert pay_out([reward.pk], by=clerk.get_username()) == []
-    assert [row.pk for row in pay_out([reward.pk], by="lola")] == [reward.pk]
+    with transaction.atomic():
+        assert [row.pk for row in pay_out([reward.pk], by="lola")] == [reward.pk]
+        transaction.set_rollback(True)
+    # Whoever runs the academy alone does both.
+    User.objects.update(is_superuser=True)
+    assert [row.pk for row in pay_out([reward.pk], by=clerk.get_username())] == [reward.pk]
