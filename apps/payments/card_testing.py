@@ -40,7 +40,8 @@ ORDERS_PER_CARD = 5
 # Attempts of one order that ask somebody to approve: Bizum, PayPal, 3-D Secure. An attempt that is
 # given up is never refused. Without a limit it would ask the owner of a phone again and again.
 APPROVALS_ASKED = Limit("approvals-asked", times=8, seconds=HOUR)
-# Those of all orders of a visitor that are not paid: each cart would begin another count.
+# Attempts at approvals an hour for all unpaid orders of a visitor. Otherwise each cart would begin
+# another count.
 APPROVALS_OF_VISITOR = 30
 # The orders of which a buyer known by device, session or a plan's link opened a payment. Their
 # refused cards are not counted by buyer, because strangers can type the buyer's address.

@@ -357,7 +357,7 @@ def rows(settings):
     student, provisioning = order.student, Provisioning.objects.get(order_id=order.pk)
     Provisioning.objects.filter(pk=provisioning.pk).update(items=[[line.subject_id, None]])
     ends_on = today() + timedelta(days=10)
-    # What is still being paid is not renewed.
+    # A subject that is still being paid is not renewed.
     renewed = make_subject("Historia")
     enrol(student, renewed)
     Enrolment.objects.filter(subject=renewed).update(ends_on=ends_on)

@@ -367,10 +367,7 @@ def test_leads_are_deleted_after_a_year_and_their_files_after_90_days(
 
 @pytest.mark.dates
 def test_expired_carts_are_deleted_after_90_days(order):
-    cart = Order.objects.create(
-        student=order.student, email=order.email, phone="", total_amount=Decimal(10),
-        payment_type="full_payment", status="expired",
-    )  # fmt: skip
+    cart = open_cart(order, status="expired")
     OrderEvent.objects.create(order=cart, actor="sistema", reason="Carrito sin pagar")
     Payment.objects.create(order=cart, reference="pi_gone", amount=10, status="canceled")
     age(Order.objects.filter(pk=cart.pk), "updated_at", days=89)
@@ -387,10 +384,7 @@ def test_expired_carts_are_deleted_after_90_days(order):
 @pytest.mark.dates
 def test_consents_of_a_deleted_cart_go_with_it(order):
     """Strangers make carts in the name of a customer, whose account lasts for years."""
-    cart = Order.objects.create(
-        student=order.student, email=order.email, phone="", total_amount=Decimal(10),
-        payment_type="full_payment", status="expired",
-    )  # fmt: skip
+    cart = open_cart(order, status="expired")
     Consent.objects.create(
         student=order.student, order_id=cart.pk, kind=Consent.Kind.TERMS,
         legal_text=Consent.objects.get().legal_text,

@@ -14,7 +14,7 @@ from apps.core.errors import BucketAway
 
 # Botocore's own time-outs are minutes, in which a few requests would hold all threads of the web.
 WAITS = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
-# Of the 16 threads of a process (academy/gunicorn.py): pages are answered beside a slow bucket.
+# Places, of the 16 threads of a web process (Procfile): a slow bucket leaves some free.
 MOST_AT_ONCE = 12
 _places = BoundedSemaphore(MOST_AT_ONCE)
 

@@ -20,7 +20,7 @@ CART_EXPIRED = "El correo del alumno ha cambiado: el carrito con el anterior ya 
 
 
 def orders_that_follow(orders: OrderQuerySet) -> OrderQuerySet:
-    """Those of the orders that a change of their student's address changes."""
+    """The orders, of these, that a change of their student's address changes, too."""
     return orders.filter(Q(status__in=(*EVER_PAID, Order.Status.CART)) | Q(by_staff__isnull=False))
 
 
