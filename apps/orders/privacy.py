@@ -4,6 +4,7 @@ Erasure keeps paid orders as accounting rows, without contact data.
 """
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -283,13 +284,22 @@ def _purge_expired(now: datetime) -> int:
         status=Order.Status.EXPIRED, updated_at__lt=now - EXPIRED_KEPT, paid_at=None
     )
     # Consents prove what a buyer has accepted, and nobody has bought anything here.
-    ids = list(_unpaid(expired).values_list("pk", flat=True))
-    deleted = delete_orders(_unpaid(expired))
     left = Order.objects.filter(pk=OuterRef("order_id"))
-    for first in range(0, len(ids), AT_ONCE):
-        some = Consent.objects.filter(order_id__in=ids[first : first + AT_ONCE])
-        some.exclude(Exists(left)).delete()
+    deleted = 0
+    for some in _in_parts(_unpaid(expired)):
+        deleted += delete_orders(_unpaid(expired.filter(pk__in=some)))
+        Consent.objects.filter(order_id__in=some).exclude(Exists(left)).delete()
     return deleted
+
+
+def _in_parts(rows: QuerySet[Any]) -> Iterator[list[int]]:
+    """The ids of the rows, `AT_ONCE` at a time: strangers make rows without end.
+
+    A transaction for each part holds few locks, and keeps what an interrupted purge has done.
+    """
+    ids = list(rows.order_by("pk").values_list("pk", flat=True))
+    for first in range(0, len(ids), AT_ONCE):
+        yield ids[first : first + AT_ONCE]
 
 
 def _purge_accounting(now: datetime) -> int:
@@ -306,11 +316,14 @@ def _purge_students_without_orders(now: datetime) -> int:
     idle = Student.objects.filter(
         orders=None, provisionings=None, erased_at=None, created_at__lt=since
     )
-    with transaction.atomic():
-        students = list(idle.select_for_update(no_key=True, of=("self",)))
-        for student in students:
-            erase_student(student)
-    return len(students)
+    erased = 0
+    for some in _in_parts(idle):
+        with transaction.atomic():
+            students = idle.filter(pk__in=some).order_by("pk")
+            for student in students.select_for_update(no_key=True, of=("self",)):
+                erase_student(student)
+                erased += 1
+    return erased
 
 
 register_personal_data(

@@ -232,6 +232,7 @@ ODD = (
     ),
     Asked(f"/api/suggestions?{MISTYPED}", bound=SEARCHES, kind="3 unknown words"),
     Asked("/compra?por_pagina=18&buscar=a{n}", head=True),
+    Asked("/compra?asignatura=99999{n}", kind="a full page"),
     Asked("/asignaturas/{university}/{slug}", head=True),
     Asked("/asignaturas/{university}/{slug}", kind="Origin", headers=ORIGIN),
     Asked("/asignaturas/{university}/nada-99999{n}", kind="unknown subject"),

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 
 from apps.classroom.models import Account, Enrolment, Provisioning
@@ -395,6 +396,35 @@ def test_consents_of_a_deleted_cart_go_with_it(order):
 
     assert not Consent.objects.filter(order_id=cart.pk).exists()
     assert Consent.objects.filter(order_id=order.pk).exists()
+
+
+def test_interrupted_purge_keeps_what_it_has_deleted(order, monkeypatch):
+    monkeypatch.setattr(order_privacy, "AT_ONCE", 1)
+    carts = [open_cart(order, status="expired") for _ in range(3)]
+    passers_by = [Student.objects.create(email=f"curioso-{n}@example.com") for n in range(3)]
+    age(Order.objects.filter(pk__in=[cart.pk for cart in carts]), "updated_at", days=91)
+    age(Student.objects.filter(pk__in=[each.pk for each in passers_by]), "created_at", days=121)
+    delete_orders, erase_student = order_privacy.delete_orders, order_privacy.erase_student
+
+    def fails_at_the_last_cart(orders):
+        if orders.filter(pk=carts[-1].pk).exists():
+            raise OperationalError
+        return delete_orders(orders)
+
+    def fails_at_the_last_student(student):
+        if student == passers_by[-1]:
+            raise OperationalError
+        erase_student(student)
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(order_privacy, "delete_orders", fails_at_the_last_cart)
+        interrupted.setattr(order_privacy, "erase_student", fails_at_the_last_student)
+        with pytest.raises(privacy.PurgeFailed):
+            purge_all()
+
+    assert [Order.objects.filter(pk=cart.pk).exists() for cart in carts] == [False, False, True]
+    assert Student.objects.filter(pk__in=[each.pk for each in passers_by], erased_at=None).get()
+    assert list(removed().values()) == [1, 1]
 
 
 def test_expired_cart_with_a_payment_is_kept(order):
