@@ -30,15 +30,17 @@ _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
 _TAG = re.compile(r"<[^<>]*>")
 # The first characters of encoded characters, placeholders and tags, and control characters.
 _HIDES = re.compile(r"[%&{<\x00-\x1f\x7f]")
-# Addresses of sites and of mailboxes, of which mail programs make links.
-_LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)
+# Addresses of sites and of mailboxes, of which mail programs make links. Names may end in an emoji.
+_LINK = re.compile(r"://|www\.|@|[^\s.,;:!?¡¿()«»“”\"']\.[^\W\d_]{2}", re.IGNORECASE)
 
 
 def has_link(text: str) -> bool:
     """Whether a mail program would show the text with a link in it."""
     # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
     plain = unicodedata.normalize("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")
-    return _LINK.search(plain) is not None
+    # Vowels of some scripts are marks, which are no letters to `re`.
+    letters = (char for char in plain if not unicodedata.category(char).startswith("M"))
+    return _LINK.search("".join(letters)) is not None
 
 
 def check_words(text: str) -> None:

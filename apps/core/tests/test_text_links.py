@@ -1,0 +1,39 @@
+"""What counts as a link in a plain text."""
+
+import pytest
+
+from apps.core.text_links import has_link
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "premio.com",
+        "Mira premio.example/ya",
+        "yo@premio",
+        "ftp://premio",
+        "premio。es",
+        "\N{PARTY POPPER}.com",
+        "\N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}.com",
+        # Indian and Thai domains: a vowel sign beside the point.
+        "\u0932\u094b.com",
+        "premio.\u092d\u093e\u0930\u0924",
+        "e\u0301.com",
+    ],
+)
+def test_text_has_a_link(text):
+    assert has_link(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "¡Feliz día, Leo! Un abrazo.",
+        "Academia S.L. y 12.50 €",
+        "Lo dijo (y rió).Luego se fue.",
+        "¿Ya?.Sí",
+        "Nos vemos…Hasta pronto",
+    ],
+)
+def test_text_has_no_link(text):
+    assert not has_link(text)
