@@ -2,20 +2,22 @@
 
 import unicodedata
 
+from apps.core.normal_form import normal_form
+
 # In Spanish ñ is a letter after n. "n" plus the highest ASCII character sorts there.
 _ENYE = "n\x7f"
 
 
 def _plain(text: str) -> str:
     """Return lower case without accents. ñ stays, as one composed character."""
-    composed = unicodedata.normalize("NFC", text.casefold())
+    composed = normal_form("NFC", text.casefold())
     return "ñ".join(_without_marks(part) for part in composed.split("ñ"))
 
 
 def _without_marks(text: str) -> str:
     if text.isascii():
         return text
-    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    return "".join(c for c in normal_form("NFD", text) if not unicodedata.combining(c))
 
 
 def sort_form(text: str) -> str:

@@ -7,6 +7,8 @@ from urllib.parse import unquote
 
 from django.core.exceptions import ValidationError
 
+from apps.core.normal_form import normal_form
+
 # The beginning of each friend code that the shop makes. Eight characters follow.
 FRIEND_CODE = "AMIGO-"
 # Stands for a placeholder whose letters are part of the code.
@@ -37,7 +39,7 @@ _LINK = re.compile(r"://|www\.|@|[^\s.,;:!?¡¿()«»“”\"']\.[^\W\d_]{2}", r
 def has_link(text: str) -> bool:
     """Whether a mail program would show the text with a link in it."""
     # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
-    plain = unicodedata.normalize("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")
+    plain = normal_form("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")
     # Vowels of some scripts are marks, which are no letters to `re`.
     letters = (char for char in plain if not unicodedata.category(char).startswith("M"))
     return _LINK.search("".join(letters)) is not None
@@ -66,7 +68,7 @@ def names_friend_code(text: str) -> bool:
         return _FRIEND_CODE.search(text.upper()) is not None
     for _ in range(_ENCODED_TIMES):
         text = unquote(unescape(text))
-    shown = "".join(map(_as_typed, unicodedata.normalize("NFKC", text))).upper()
+    shown = "".join(map(_as_typed, normal_form("NFKC", text))).upper()
     return any(
         _FRIEND_CODE.search(_PLACEHOLDER.sub(filled, each))
         for each in (shown, _TAG.sub("", shown))

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.normal_form import normal_form
 from apps.invoices.expected import expected_cents
 from apps.invoices.issue import bring_up_to_date, issue_recipient_corrective
 from apps.invoices.models import BillingDetails, Invoice
@@ -141,9 +142,7 @@ def _is_latin(text: str) -> bool:
     Digits of other scripts and superscripts are refused. Of the characters after the Latin letters,
     only punctuation and signs such as – and € are accepted.
     """
-    return text.isprintable() and all(
-        _is_latin_sign(sign) for sign in unicodedata.normalize("NFC", text)
-    )
+    return text.isprintable() and all(_is_latin_sign(sign) for sign in normal_form("NFC", text))
 
 
 def _is_latin_sign(sign: str) -> bool:

@@ -19,6 +19,9 @@ JSON_SENDS = [path for path in SENDS if path not in (MULTIPART, "/api/stripe/web
 MAX_RATIO = 200
 CONTACT = {"email": "ana@example.com", "phone": "+34600111111"}
 FULL = PublicAPIView.largest_body
+# Each of three such texts: half of the marks come in an order that normal forms turn round.
+HEAP = "a" + "\N{COMBINING GREEK DIALYTIKA TONOS}" * (FULL // 16)
+HEAP += "\N{COMBINING DOT BELOW}" * (FULL // 16)
 
 
 def padded(start: str, unit: str, end: str) -> str:
@@ -37,6 +40,9 @@ WORST = {
     "one long text": lambda: json.dumps(dict.fromkeys(("email", "phone", "code"), "ñ" * 3000)),
     "one long address of signs": lambda: json.dumps(
         {"phone": CONTACT["phone"], "email": "@" * (FULL // 3) + "." * (FULL // 3) + '"'}
+    ),
+    "heaps of marks on a letter": lambda: json.dumps(
+        {**CONTACT, "gift": dict.fromkeys(("sender", "name", "message"), HEAP)}, ensure_ascii=False
     ),
     "one long number": lambda: padded('{"order_id": 1', "9", "}"),
     "wrong lessons": lambda: padded('{"items": [{"lesson_ids": ["x"', ',"x"', "]}]}"),

@@ -1,6 +1,6 @@
 """Invented people and texts of the sample shop, always the same ones."""
 
-import unicodedata
+from apps.core.normal_form import normal_form
 
 FIRST_NAMES = (
     "Lucía", "Marta", "Nerea", "Álvaro", "Paula", "Sergio", "Inés", "Hugo", "Rocío", "Adrián",
@@ -68,5 +68,5 @@ def person(number: int) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    text = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    text = normal_form("NFKD", name).encode("ascii", "ignore").decode()
     return text.lower().replace(" ", "")

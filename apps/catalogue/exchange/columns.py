@@ -5,7 +5,6 @@ admin: its column shows the address, and an import ignores it.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,6 +22,7 @@ from apps.catalogue.recorded import Recorded
 from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
 from apps.core.money import read_euros
+from apps.core.normal_form import normal_form
 from apps.core.staff.public_texts import check_public_text
 
 # Each model is the parent of the next one.
@@ -35,7 +35,7 @@ class BadCell(ValueError):
 
 def clean(text: str) -> str:
     """Return the text as it is stored and compared: composed accents, single spaces inside."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(normal_form("NFC", text).split())
 
 
 def _text(text: str) -> str:

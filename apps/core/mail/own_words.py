@@ -21,6 +21,7 @@ from django.utils import dateformat, timezone
 
 from apps.core.models import SiteSettings
 from apps.core.money import format_euros, to_cents
+from apps.core.normal_form import normal_form
 from apps.core.text_links import FRIEND_CODE_REFUSED, has_link, names_friend_code
 
 # The words of one mail: "subject", "paragraph" or the name of one of its sentences, and its text.
@@ -256,7 +257,7 @@ def _refusal_of_text(text: str) -> str:
 def _as_read(text: str) -> str:
     """The text as people read it: without unseen characters, and with digits as digits."""
     # The normal form of an ordinal sign is a letter, which would part two groups of digits.
-    plain = unicodedata.normalize("NFKC", text.translate({ord("º"): " ", ord("ª"): " "}))
+    plain = normal_form("NFKC", text.translate({ord("º"): " ", ord("ª"): " "}))
     return "".join(char for char in plain if unicodedata.category(char) not in _UNSEEN)
 
 

@@ -16,6 +16,7 @@ from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.models import Mail, SiteSettings
+from apps.core.web.throttle import Limit
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import OpenPaymentInTheWay, PaidByTransfer
 from apps.orders.gifts.details import stored_details
@@ -34,6 +35,8 @@ REMINDED_AFTER = timedelta(days=3)
 ARRIVES_WITHIN = timedelta(days=2)
 # The beginning of the key of a reminder's mail.
 _KEY = "transfer-reminder:"
+# To all mailboxes together, as those of carts.
+ALL_REMINDERS = Limit("transfer-reminders", times=300, seconds=3600)
 
 
 class TransferUnavailable(Conflict):
@@ -113,12 +116,17 @@ def stop_awaiting(order: Order) -> None:
 
 
 def remind_buyers() -> int:
-    """Queue one reminder for each transfer that has not arrived after three days."""
+    """Queue one reminder for each transfer that has not arrived after three days.
+
+    Of an hour at most ALL_REMINDERS: the next runs queue the others.
+    """
     now = timezone.now()
     key = Concat(Value(_KEY), Cast(OuterRef("order_id"), CharField()))
     due = _without_money(now - REMINDED_AFTER).filter(created_at__gt=now - TRANSFER_LIFE)
     queued = 0
-    for row in due.exclude(Exists(Mail.objects.filter(key=key))):
+    for row in due.exclude(Exists(Mail.objects.filter(key=key))).order_by("created_at"):
+        if ALL_REMINDERS.seconds_until_free("all"):
+            break
         with transaction.atomic():
             mail = queue_mail(
                 key=f"{_KEY}{row.order_id}",
@@ -126,6 +134,8 @@ def remind_buyers() -> int:
                 to=row.order.email,
                 context={"order_id": row.order_id},
             )
+            if mail is not None:
+                ALL_REMINDERS.add("all")
         queued += mail is not None
     return queued
 

@@ -1,5 +1,6 @@
 """Buyers choose a bank transfer in the payment dialog (docs/rules.md)."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from apps.orders.by_staff.receive import (
     outcome_of,
     receive_transfer,
 )
+from apps.orders.checkout import by_transfer
 from apps.orders.checkout.by_transfer import expire_unpaid, remind_buyers
 from apps.orders.jobs import follow_transfers
 from apps.orders.models import Gift, Order, Payment, PromoUse, ReferralReward, StaffOrder
@@ -305,6 +307,18 @@ def test_buyer_is_reminded_once_after_three_days(waiting):
         assert [remind_buyers(), remind_buyers()] == [1, 0]
         mail = Mail.objects.get(template="transfer_reminder")
         assert "Todavía no nos ha llegado la transferencia" in render_for_staff(mail).text
+
+
+def test_reminders_of_an_hour_have_a_limit_and_the_others_follow(api, body, monkeypatch):
+    monkeypatch.setattr(by_transfer, "ALL_REMINDERS", replace(by_transfer.ALL_REMINDERS, times=1))
+    for email in ("ana@example.com", "bruno@example.com"):
+        api.checkout({**body, "email": email, "by_transfer": True})
+    with in_days(3, hours=1):
+        assert [remind_buyers(), remind_buyers()] == [1, 0]
+    with in_days(3, hours=2):
+        assert [remind_buyers(), remind_buyers()] == [1, 0]
+    reminded = Mail.objects.filter(template="transfer_reminder").order_by("pk")
+    assert list(reminded.values_list("to", flat=True)) == ["ana@example.com", "bruno@example.com"]
 
 
 def test_order_expires_two_days_after_its_term_and_gives_the_code_back(api, sandbox, audited):
