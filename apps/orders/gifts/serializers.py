@@ -16,7 +16,6 @@ class GiftInput(serializers.Serializer[GiftDetails]):
     sender = VisibleCharField(
         max_length=NAME_LENGTH,
         error_messages={**REQUIRED, "blank": "Escribe quién lo regala."},
-        validators=[check_words],
         help_text="Quién lo regala, como lo leerá quien lo recibe.",
     )
     name = VisibleCharField(
@@ -25,7 +24,6 @@ class GiftInput(serializers.Serializer[GiftDetails]):
         allow_blank=True,
         allow_null=True,
         default="",
-        validators=[check_words],
     )
     email = EmailField(max_length=254, error_messages=EMAIL)
     deliver_on = serializers.DateField(
@@ -42,8 +40,14 @@ class GiftInput(serializers.Serializer[GiftDetails]):
         allow_blank=True,
         allow_null=True,
         default="",
-        validators=[check_words],
     )
+
+    # Words are checked once their length is right: validators run on texts of any length.
+    def validate_sender(self, words: str | None) -> str | None:
+        check_words(words or "")
+        return words
+
+    validate_name = validate_message = validate_sender
 
 
 def to_gift(data: dict[str, Any] | None) -> GiftDetails | None:
