@@ -1,4 +1,4 @@
-"""Functions that need a transaction say so, locks of names, and rows inserted unless they exist."""
+"""Functions that need a transaction say so, locks, and rows inserted unless they exist."""
 
 import hashlib
 from typing import Any
@@ -40,6 +40,27 @@ def lock_names(*names: str) -> None:
 def _lock_key(name: str) -> int:
     """A number of 64 bits for an advisory lock. Two names with one number would only wait."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
+
+
+def lock_key(row: Model) -> None:
+    """Let nobody delete the row, or lock all of it, until the transaction ends.
+
+    A foreign key to it does the same, but only at the end of the transaction: Django defers its
+    check. `select_for_update(no_key=True)` neither waits for this lock nor holds it up. SQLite has
+    one writer at a time and needs no such lock.
+    """
+    require_transaction("lock_key")
+    if connection.vendor != "postgresql":
+        return
+    meta: Any = type(row)._meta
+    quote = connection.ops.quote_name
+    # The names are those of a model. The value is a parameter.
+    sql = (
+        f"SELECT 1 FROM {quote(meta.db_table)} "  # noqa: S608
+        f"WHERE {quote(meta.pk.column)} = %s FOR KEY SHARE"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [row.pk])
 
 
 def insert_new(row: Model) -> bool:

@@ -4,7 +4,6 @@ Erasure keeps paid orders as accounting rows, without contact data.
 """
 
 import re
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -285,21 +284,15 @@ def _purge_expired(now: datetime) -> int:
     )
     # Consents prove what a buyer has accepted, and nobody has bought anything here.
     left = Order.objects.filter(pk=OuterRef("order_id"))
+    ids = list(_unpaid(expired).order_by("pk").values_list("pk", flat=True))
     deleted = 0
-    for some in _in_parts(_unpaid(expired)):
+    # Strangers make carts without end. A transaction for each part holds few locks, and keeps what
+    # an interrupted purge has done.
+    for first in range(0, len(ids), AT_ONCE):
+        some = ids[first : first + AT_ONCE]
         deleted += delete_orders(_unpaid(expired.filter(pk__in=some)))
         Consent.objects.filter(order_id__in=some).exclude(Exists(left)).delete()
     return deleted
-
-
-def _in_parts(rows: QuerySet[Any]) -> Iterator[list[int]]:
-    """The ids of the rows, `AT_ONCE` at a time: strangers make rows without end.
-
-    A transaction for each part holds few locks, and keeps what an interrupted purge has done.
-    """
-    ids = list(rows.order_by("pk").values_list("pk", flat=True))
-    for first in range(0, len(ids), AT_ONCE):
-        yield ids[first : first + AT_ONCE]
 
 
 def _purge_accounting(now: datetime) -> int:
@@ -317,10 +310,12 @@ def _purge_students_without_orders(now: datetime) -> int:
         orders=None, provisionings=None, erased_at=None, created_at__lt=since
     )
     erased = 0
-    for some in _in_parts(idle):
+    for student_id in list(idle.order_by("pk").values_list("pk", flat=True)):
         with transaction.atomic():
-            students = idle.filter(pk__in=some).order_by("pk")
-            for student in students.select_for_update(no_key=True, of=("self",)):
+            # All of the row: an order that is being placed holds its key (`lock_key`).
+            Student.objects.select_for_update().filter(pk=student_id).first()
+            student = idle.filter(pk=student_id).first()
+            if student is not None:
                 erase_student(student)
                 erased += 1
     return erased

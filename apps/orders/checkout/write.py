@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
+from apps.core.database import lock_key
 from apps.core.money import format_euros, to_euros
 from apps.orders.checkout.request import Checkout
 from apps.orders.gifts.details import GiftDetails, store_details
@@ -24,6 +25,10 @@ from apps.students.services import find_or_create_student, update_own_data
 
 class OrderMadeMeanwhile(Exception):
     """A concurrent request of the same page has created the order. The caller takes that one up."""
+
+
+class BuyerErasedMeanwhile(OrderMadeMeanwhile):
+    """The purge has erased the student, who had no order. The next try makes a new one."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +89,15 @@ def write_order(order: Order | None, priced: PricedCheckout, *, is_noted: bool =
 
     Creates the student if the address has none. New content gets a new revision, and reserved uses
     of other promo codes are released. The caller holds the order's lock. `is_noted` means that the
-    caller adds the entry to the history. Raises OrderMadeMeanwhile.
+    caller adds the entry to the history. Raises OrderMadeMeanwhile and BuyerErasedMeanwhile.
     """
     is_new = order is None
     student = _student_of(priced.checkout)
+    if not student.is_new:
+        # The purge locks the whole row.
+        lock_key(student)
+        if not Student.objects.filter(pk=student.pk, erased_at=None).exists():
+            raise BuyerErasedMeanwhile
     if order is None:
         order = Order(order_key_digest=order_key_digest(priced.checkout.order_key))
     else:

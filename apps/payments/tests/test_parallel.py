@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import count
@@ -10,23 +11,27 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail, RateCount
+from apps.core.privacy import purge_all
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order, Payment, PromoUse
+from apps.orders.models import CART_LIFE, Order, Payment, PromoUse
 from apps.orders.offer.cart import CheckoutItem
+from apps.orders.privacy import EXPIRED_KEPT
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.events.handlers import handle
 from apps.payments.events.reconcile import reconcile
 from apps.payments.models import ProviderEvent
 from apps.pricing.models import PromoCode
+from apps.students.models import Student
 from apps.students.services import find_or_create_student
 from tests.helpers.completion import again, deliver, event_body, open_at_provider, reference_of
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
-from tests.helpers.parallel import in_parallel
+from tests.helpers.parallel import in_parallel, in_the_same_instant
 from tests.helpers.shop import DECLINED, Api
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -396,3 +401,30 @@ def test_five_carts_at_once_with_a_friend_code_leave_one_payment_with_its_discou
         assert (paid.total_amount, paid.flag) == (WITH_CODE, "")
         assert not waiting.all().exists()
     assert not Mail.objects.filter(template="staff_attention").exists()
+
+
+@pytest.fixture
+def passer_by(sandbox) -> dict[str, Any]:
+    """The checkout of somebody whose carts are all gone, and whom the purge is about to erase."""
+    body = checkout_body(whole(make_subject()), total="182.40")
+    long_ago = timezone.now() - CART_LIFE - EXPIRED_KEPT - timedelta(days=1)
+    Student.objects.create(email=body["email"], phone=body["phone"])
+    Student.objects.update(created_at=long_ago)
+    return body
+
+
+def test_checkout_during_the_purge_of_its_student_makes_a_new_one(passer_by, api):
+    _, order = in_the_same_instant(purge_all, partial(api.checkout, passer_by))
+
+    assert Student.objects.exclude(erased_at=None).count() == 1
+    student = Order.objects.get(pk=order["order_id"]).student
+    assert (student.email, student.erased_at) == (passer_by["email"], None)
+
+
+def test_purge_leaves_the_student_of_an_order_that_is_being_placed(passer_by, api):
+    order, _ = in_the_same_instant(
+        partial(api.checkout, {**passer_by, "save_for_later": True}), purge_all
+    )
+
+    student = Order.objects.get(pk=order["order_id"]).student
+    assert (student.email, student.erased_at) == (passer_by["email"], None)
