@@ -168,6 +168,11 @@ def free_port() -> int:
     return port
 
 
+def system_program(name: str) -> str | None:
+    """The path of a program that Debian keeps for root, or None where it is not installed."""
+    return shutil.which(name) or shutil.which(name, path="/usr/sbin")
+
+
 def can_install_with_apt() -> bool:
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 

@@ -16,8 +16,15 @@ from pathlib import Path
 import environ
 
 from tools.dev.chromium import install_chromium
-from tools.dev.processes import ROOT, SetupError, can_install_with_apt, end, install_with_apt, start
-from tools.drill.proxy import nginx
+from tools.dev.processes import (
+    ROOT,
+    SetupError,
+    can_install_with_apt,
+    end,
+    install_with_apt,
+    start,
+    system_program,
+)
 
 AT_ONCE = 2
 # Moments at which arithmetic with dates goes wrong: campaigns, midnight before and after the end of
@@ -127,10 +134,11 @@ def python_tests() -> list[Step]:
     """All Python tests on PostgreSQL. Those of ON_SQLITE run on SQLite as well.
 
     Many wait for a process, so both runs go side by side with two processes each. The tests of the
-    deployment's files start nginx; where it cannot be installed, they are skipped.
+    deployment's files start nginx, nft and ip; where these cannot be installed, they are skipped.
     """
-    if nginx() is None and can_install_with_apt():
-        install_with_apt("nginx")
+    for program, package in (("nginx", "nginx"), ("nft", "nftables"), ("ip", "iproute2")):
+        if system_program(program) is None and can_install_with_apt():
+            install_with_apt(package)
     options = ["--numprocesses=2", "--dist=worksteal"]
     sqlite = ["--database=sqlite", "--database-tests-only", *ON_SQLITE]
     return [

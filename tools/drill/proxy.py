@@ -3,15 +3,14 @@
 import getpass
 import re
 import resource
-import shutil
 from pathlib import Path
 
-from tools.dev.processes import ROOT
+from tools.dev.processes import ROOT, system_program
 
 SAMPLE = ROOT / "deploy" / "nginx" / "academia-locations.conf"
 UPSTREAMS = SAMPLE.with_name("academia-upstreams.conf")
 # As docs/deploy.md has it, if this machine allows as many open files.
-CONNECTIONS = 8192
+CONNECTIONS = 16384
 _CONFIGURATION = """
 daemon off;
 user {user};
@@ -45,7 +44,7 @@ http {{
 
 def nginx() -> str | None:
     """The program, or None where it is not installed."""
-    return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    return system_program("nginx")
 
 
 def proxy_command(folder: Path, port: int, *web_ports: int) -> list[str] | None:
