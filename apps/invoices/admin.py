@@ -29,7 +29,7 @@ from apps.core.staff.questions import how_many, question
 from apps.core.web.throttle import pseudonym
 from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
 from apps.invoices.book.book_pages import READ, book_urls
-from apps.invoices.forms import BillingForm
+from apps.invoices.forms import StaffBillingForm
 from apps.invoices.issue import send_invoice
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
 from apps.invoices.pending import AT_ONCE, try_alone
@@ -64,7 +64,7 @@ def search_invoices(rows: QuerySet[Invoice], text: str) -> QuerySet[Invoice]:
     return exact if exact.exists() else search_people(rows, text, RECIPIENT_NAME)
 
 
-class IssueForm(BillingForm):
+class IssueForm(StaffBillingForm):
     order = forms.IntegerField(label="Número de pedido", min_value=1, max_value=2**63 - 1)
     field_order = ("order",)
 
@@ -215,7 +215,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
     @method_decorator(fresh_password_required)
     def _correct(self, request: HttpRequest, invoice: Invoice) -> HttpResponse:
         log_reading(request, invoice)
-        form = BillingForm(request.POST or None, initial=invoice.recipient or {})
+        form = StaffBillingForm(request.POST or None, initial=invoice.recipient or {})
         if request.method == "POST" and form.is_valid():
             try:
                 corrective = correct_recipient(invoice, form.cleaned_data)

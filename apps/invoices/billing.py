@@ -14,7 +14,7 @@ from apps.invoices.issue import bring_up_to_date, issue_recipient_corrective
 from apps.invoices.models import BillingDetails, Invoice
 from apps.invoices.pending import queue_invoices
 from apps.invoices.tax_ids import COUNTRIES, is_tax_id, normalized
-from apps.orders.checkout.recover import may_be_known_to_others
+from apps.orders.checkout.recover import is_of_plan, may_be_known_to_others
 from apps.orders.invoice_link import is_invoice_token
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, Payment
@@ -92,7 +92,8 @@ def order_of_payment(reference: str) -> Order:
         raise InvoicesNotFound
     paid_at = payment.order.paid_at
     is_new = paid_at is not None and timezone.now() < paid_at + BY_PAYMENT
-    if not is_new or may_be_known_to_others(payment.order):
+    is_known = may_be_known_to_others(payment.order) or is_of_plan(payment.order, reference)
+    if not is_new or is_known:
         raise InvoiceByLink
     return payment.order
 

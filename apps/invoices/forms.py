@@ -3,6 +3,7 @@ from typing import Any
 from django import forms
 
 from apps.core.errors import Invalid
+from apps.core.staff.public_texts import check_public_text
 from apps.invoices.billing import LENGTHS, NAMED, clean_details
 from apps.invoices.tax_ids import COUNTRIES
 
@@ -48,3 +49,16 @@ class BillingForm(forms.Form):
             for name, messages in refusal.fields.items():
                 self.add_error(name, messages[0])
             return values
+
+
+class StaffBillingForm(BillingForm):
+    """The billing details as staff type them: they are mailed to the buyer, in the invoice."""
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        for name in set(self.changed_data) & set(LENGTHS):
+            try:
+                check_public_text(values.get(name))
+            except forms.ValidationError as refusal:
+                self.add_error(name, refusal)
+        return values

@@ -67,7 +67,7 @@ def register() -> None:
         "subject_published",
         "La asignatura que pediste ya está",
         _subject_published,
-        origin=Origin.EVENT,
+        origin=Origin.PACED,
         texts={"greeting": "Hola:"},
     )
     register_mail(

@@ -126,7 +126,7 @@ def register() -> None:
         "cart_reminder",
         "Dejaste tu compra a medias",
         lambda ids: cart_reminder_context(_cart(ids)),
-        origin=Origin.EVENT,
+        origin=Origin.PACED,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
             "heading": "Dejaste tu compra a medias",
@@ -138,7 +138,7 @@ def register() -> None:
         "already_bought",
         "Algo de tu carrito ya lo tienes",
         lambda ids: already_bought_context(Order.objects.get(pk=ids["order_id"])),
-        origin=Origin.EVENT,
+        origin=Origin.PACED,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
             "heading": "Esto ya lo tienes",

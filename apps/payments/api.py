@@ -162,7 +162,8 @@ class ProcessCheckout(PublicAPIView):
 
 def _may_be_gift(checkout: Checkout) -> bool:
     """Whether the checkout is of a gift, or continues an order that may be one."""
-    return checkout.gift is not None or (checkout.keeps_gift and checkout.order_id is not None)
+    continues = checkout.order_id is not None or Order.objects.with_key(checkout.order_key).exists()
+    return checkout.gift is not None or (checkout.keeps_gift and continues)
 
 
 def _may_remind(request: Request) -> bool:

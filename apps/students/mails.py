@@ -38,7 +38,7 @@ def register() -> None:
         "erasure_requested",
         "Un alumno pide que se borren sus datos",
         erasure_requested_context,
-        origin=Origin.STAFF,
+        origin=Origin.NOTICE,
         is_fixed=True,
     )
     register_mail(

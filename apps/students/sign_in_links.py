@@ -4,6 +4,7 @@ The page behind the link has a button that uses it up, so that a mail scanner th
 doesn't.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from django.conf import settings
@@ -25,16 +26,26 @@ _SALT = "apps.students.sign-in"
 
 @transaction.atomic
 def send_sign_in_link(
-    email: str, *, origin: Origin | None = None, to_classroom: bool = False
+    email: str,
+    *,
+    has_paid: Callable[[Student], bool],
+    network: str,
+    origin: Origin | None = None,
+    to_classroom: bool = False,
 ) -> None:
     """Mail a sign-in link if a student has that address; otherwise do nothing.
 
     `origin` says who asks, if it may be somebody else than a stranger. With `to_classroom` the link
-    leads on to the classroom.
+    leads on to the classroom. Strangers make a student of any address by typing it into a cart, so
+    the reserve is for who has confirmed the address, or has paid: links of others count as mails of
+    forms, of the asking `network` and of all.
     """
     student = Student.objects.with_email(email)
     if student is None or student.erased_at is not None:
         return
+    asked_by = ""
+    if origin is None and student.email_confirmed_at is None and not has_paid(student):
+        origin, asked_by = Origin.ORDER, network
     link = SignInLink.objects.create(student=student, to_classroom=to_classroom)
     queue_mail(
         key=f"sign-in-link:{link.pk}",
@@ -42,6 +53,7 @@ def send_sign_in_link(
         to=student.email,
         context={"link_id": link.pk},
         origin=origin,
+        network=asked_by,
     )
 
 

@@ -1,6 +1,6 @@
 """Strangers neither flood a mailbox nor send words of their own in the shop's mails."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +11,7 @@ from django.utils import timezone
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.dates import today
 from apps.core.errors import TooManyRequests
+from apps.core.mail import recipient_limits
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import registered_mails, render_mail, student_of
@@ -80,6 +81,17 @@ def test_reminders_of_thirty_carts_reach_one_mailbox_once():
     queue_due_reminders()
 
     assert list(Mail.objects.values_list("to", flat=True)) == [TAGGED[-1]]
+
+
+def test_mails_without_a_form_have_a_limit_for_all_mailboxes_together(monkeypatch):
+    few = replace(recipient_limits.ALL_EVENTS, times=2)
+    monkeypatch.setitem(recipient_limits._OF_ALL, Origin.EVENT, few)
+    for number in range(3):
+        queue_to(f"nadie-{number}@example.com", Origin.EVENT)
+
+    assert statuses() == ["queued", "queued", "withheld"]
+    for origin in (Origin.PAYMENT, Origin.PACED, Origin.FORM, Origin.CLASSROOM_LINK):
+        assert queue_to("ana@example.com", origin).status == "queued"
 
 
 @pytest.mark.parametrize("origin", [Origin.PAYMENT, Origin.STAFF, Origin.OWNER])
@@ -183,11 +195,11 @@ def test_staff_see_withheld_mails_and_send_or_discard_them(admin_client, setting
 
 # ---------------------------------------------------------------- who causes each mail
 ORIGINS = {
-    "already_bought": Origin.EVENT,
+    "already_bought": Origin.PACED,
     "audit_differences": Origin.STAFF,
     "bought_twice": "of its order",
     "card_testing": Origin.STAFF,
-    "cart_reminder": Origin.EVENT,
+    "cart_reminder": Origin.PACED,
     "cart_saved": Origin.FORM,
     "charge_without_order": Origin.STAFF,
     "classroom_access": "of its order",
@@ -196,7 +208,7 @@ ORIGINS = {
     "discount_code": Origin.FORM,
     "email_correction": Origin.EVENT,
     "email_changed": Origin.STAFF,
-    "erasure_requested": Origin.STAFF,
+    "erasure_requested": Origin.NOTICE,
     "event_unreadable": Origin.STAFF,
     "gift_moved": Origin.STAFF,
     "gift_received": "of its order",
@@ -227,11 +239,11 @@ ORIGINS = {
     "staff_password_guessed": Origin.STAFF,
     "staff_password_link": Origin.STAFF_LINK,
     "renewal": "of its student",
-    "subject_published": Origin.EVENT,
+    "subject_published": Origin.PACED,
     "university_confirm": Origin.FORM,
     "university_open": Origin.OWNER,
     "transfer_details": Origin.ORDER,
-    "transfer_reminder": Origin.EVENT,
+    "transfer_reminder": Origin.PACED,
     "withdrawal_acknowledged": "of its order",
     "withdrawal_declined": Origin.STAFF,
     "withdrawal_received": Origin.NOTICE,

@@ -111,6 +111,21 @@ def test_waiting_mails_about_the_student_follow_the_new_address(carla, ana, work
     assert Mail.objects.get(template="sign_in_link").status == "dropped"
 
 
+def test_carts_whose_payment_was_canceled_expire_together(ana, django_assert_max_num_queries):
+    """A stranger's card checkouts in Ana's name, each with a payment that was never made."""
+    subject = make_subject("Cálculo", "200.00")
+    carts = [place_order(subject, total=19000, email=ana.email).order for _ in range(30)]
+    Payment.objects.bulk_create(
+        Payment(order=cart, reference=f"pi_{cart.pk}", amount=190, status="canceled")
+        for cart in carts
+    )
+
+    with django_assert_max_num_queries(60):
+        change_email(student_id=ana.pk, email="ana.gil@example.com")
+
+    assert set(Order.objects.values_list("status", flat=True)) == {"expired"}
+
+
 @pytest.mark.parametrize("way", ["change", "merge"])
 def test_who_prepared_a_cart_does_not_read_the_new_address(ana, way):
     """A stranger saves carts in Ana's name and keeps their tokens; one has an open payment."""

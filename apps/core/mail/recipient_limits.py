@@ -38,6 +38,8 @@ class Origin(Enum):
     OWNER_ORDER = "owner-order"
     # A visitor who typed the address causes it later, or without asking for a mail.
     EVENT = "event"
+    # As EVENT, by a job that has a limit of its own for all mailboxes together.
+    PACED = "paced"
     # Notices to the academy about what visitors send. Each of them is also a row in the admin.
     NOTICE = "notice"
     SIGN_IN_LINK = "sign-in-link"
@@ -57,6 +59,9 @@ RESERVED = 3
 NOTICES = Limit("mail-notices", times=60, seconds=HOUR)
 # The mails of forms to all mailboxes together: the academy must not become a sender of spam.
 ALL_FORMS = Limit("mails-of-all-forms", times=300, seconds=HOUR)
+# The same for what strangers cause without a form. An order that costs nothing has three mails.
+ALL_EVENTS = Limit("mails-of-all-events", times=600, seconds=HOUR)
+_OF_ALL = {Origin.FORM: ALL_FORMS, Origin.ORDER: ALL_FORMS, Origin.EVENT: ALL_EVENTS}
 # The mails of saved carts, transfers, withdrawals and "Avísame" that one network (of IPv6 a /48)
 # causes. Other forms have as much again, each by itself: it takes several networks to use up the
 # shared limit, which withholds mails and refuses nothing that is done without them.
@@ -97,7 +102,7 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     # Both are counted, whatever the first one says.
     fits_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
     fits_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
-    of_all = origin not in (Origin.FORM, Origin.ORDER) or _fits(ALL_FORMS, "all")
+    of_all = origin not in _OF_ALL or _fits(_OF_ALL[origin], "all")
     of_network = not network or _fits(FORM_MAILS_OF_NETWORK, network)
     return fits_hour and fits_day and of_all and of_network
 

@@ -117,6 +117,17 @@ def test_sending_an_invoice_again_is_logged(accountant, seller, api, sandbox, as
     assert StaffAction.objects.get(text__contains="Enviar otra vez").text.endswith(str(invoice.pk))
 
 
+@pytest.mark.parametrize("field", ["name", "address", "city"])
+def test_staff_put_no_friend_code_into_an_invoice(accountant, seller, api, sandbox, field):
+    order = buy(api, sandbox)
+    texts = {**DETAILS, field: "Usa AMIGO-ANA22222", "order": order.pk}
+
+    answer = accountant.post("/admin/invoices/invoice/emitir/", texts)
+
+    assert "cobraría por cada compra" in answer.text
+    assert not Invoice.objects.exists()
+
+
 @pytest.mark.parametrize("name", ["Calle ٣", "Piso ₃", "Local ³"])
 def test_digits_that_the_invoice_cannot_print_are_refused(name):
     with pytest.raises(Invalid):

@@ -19,6 +19,7 @@ from apps.orders.invoice_link import invoice_token, invoice_url
 from apps.orders.models import Order
 from tests.helpers.admin import press
 from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.plans import buy_in_instalments, day, link_of
 from tests.helpers.refunds import buy, refund
 
 from .conftest import DETAILS
@@ -287,3 +288,19 @@ def test_invoices_are_found_by_number_tax_number_name_and_address(order, ask, ad
     changelist = reverse("admin:invoices_invoice_changelist")
     assert code in admin_client.get(changelist, {"q": term}).content.decode()
     assert code not in admin_client.get(changelist, {"q": "otra"}).content.decode()
+
+
+def test_payment_by_the_link_of_a_plan_asks_for_no_invoice(seller, api, sandbox, work):
+    """The link may be passed on: whoever pays the next instalment is not the buyer."""
+    order = buy_in_instalments(api, sandbox)
+    with time_machine.travel(day(0, hours=0.5), tick=False):
+        work()
+        asked = {**link_of(order), "number": 2, "what": "next"}
+        status, paying = api.post("instalments/pay", asked)
+        assert status == 200
+        assert sandbox.confirm(paying["client_secret"]) == ""
+        reference = paying["payment_intent_id"]
+        api.post("complete-payment", {"payment_intent_id": reference})
+        answer = api.client.post(f"/factura?pago={reference}", {**DETAILS, "name": "Otra Persona"})
+    assert answer.status_code != 302
+    assert not BillingDetails.objects.exists()

@@ -46,7 +46,7 @@ def register() -> None:
         "transfer_reminder",
         "Tu {{ order_name }} espera la transferencia",
         order_to_pay_context,
-        origin=Origin.EVENT,
+        origin=Origin.PACED,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
             "greeting": "Hola:",

@@ -21,13 +21,16 @@ from apps.orders.offer.bought_before import order_lines_bought_before
 
 # Repeated checkouts with somebody else's address must not fill that person's mailbox.
 MAILS_PER_STUDENT = Limit("already-bought", times=3, seconds=24 * 3600)
+# To all students together: anybody can type the addresses of many into carts.
+MAILS_TO_ALL = Limit("already-bought-all", times=100, seconds=3600)
 
 
 @task(queue_name="mail")
 def mail_already_bought(order_id: int) -> None:
     """Queue a mail to the student if something in the order was bought before.
 
-    One mail for each content of an order, and at most 3 a day for each student. Safe to repeat.
+    One mail for each content of an order, at most 3 a day for each student and 100 an hour in all.
+    Safe to repeat.
     """
     order = Order.objects.select_related("student").filter(pk=order_id).first()
     owned = order_lines_bought_before(order) if order is not None else []
@@ -45,3 +48,4 @@ def mail_already_bought(order_id: int) -> None:
         )
         if mail is not None:
             MAILS_PER_STUDENT.count_key(order.student.email)
+            MAILS_TO_ALL.count_key("all")

@@ -177,19 +177,19 @@ def _to_take_over(
 
 def _buyer(promo: PromoCode, others: QuerySet[Order], *, email: str, phone: str) -> PromoBuyer:
     uses = PromoUse.objects.filter(order=OuterRef("pk"), promo_code=promo)
-    used = Q(Exists(uses.filter(status=PromoUse.Status.USED)))
+    # A stranger can place a free order with a buyer's phone, too: by phone alone, money counts.
+    counts = _by_mailbox(email) | Q(total_amount__gte=to_euros(CARD_MINIMUM_CENTS))
+    used = counts & Q(Exists(uses.filter(status=PromoUse.Status.USED)))
     # By mailbox alone: a stranger who types a buyer's phone into a cart takes no use of theirs.
     reserved = Q(
         Exists(uses.filter(status=PromoUse.Status.RESERVED)), email_identity=email_identity(email)
     )
-    # A stranger can place a free order with a buyer's phone, too: by phone alone, money counts.
-    bought = _by_mailbox(email) | Q(total_amount__gte=to_euros(CARD_MINIMUM_CENTS))
     awaiting = Q(status=Order.Status.CART, by_staff__paid_by=StaffOrder.PaidBy.TRANSFER)
     counted = others.aggregate(
         uses=Count("pk", filter=used),
         reserved=Count("pk", filter=reserved),
         awaiting=Count("pk", filter=reserved & awaiting),
-        bought=Count("pk", filter=bought & Q(status__in=EVER_PAID)),
+        bought=Count("pk", filter=counts & Q(status__in=EVER_PAID)),
     )
     owner: Student | None = promo.student
     return PromoBuyer(

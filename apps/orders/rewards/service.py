@@ -231,16 +231,18 @@ def move_reward(order: Order, *, to: Order, actor: str) -> None:
 def payable(rewards: QuerySet[ReferralReward], *, by: str) -> QuerySet[ReferralReward]:
     """Those of the rewards that are owed and whose order is wholly paid and not disputed.
 
-    None for a gift that waits for its day, nor for an order whose transfer the clerk `by` has
-    recorded, unless they may do everything: nobody else has seen that it arrived. Some are owed
-    since a version that did not wait for the last instalment.
+    None for a gift that waits for its day, nor for an order of a buyer of whom the clerk `by` has
+    recorded a transfer, unless they may do everything: nobody else has seen that it arrived, and an
+    exchange gives the reward another order. Some are owed since a version that did not wait for the
+    last instalment.
     """
     own = TransferReceipt.objects.filter(actor=by)
     if get_user_model().objects.filter(username=by, is_superuser=True).exists():
         own = own.none()
+    buyers = Order.objects.filter(pk__in=own.values("order")).values("student")
     return rewards.filter(
         status=ReferralReward.Status.OWED, order__status__in=SETTLED, order__disputed_at=None
-    ).exclude(Q(order__gift__status=Gift.Status.WAITING) | Q(order__in=own.values("order")))
+    ).exclude(Q(order__gift__status=Gift.Status.WAITING) | Q(order__student__in=buyers))
 
 
 @transaction.atomic

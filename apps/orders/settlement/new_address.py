@@ -25,13 +25,15 @@ def orders_that_follow(orders: OrderQuerySet) -> OrderQuerySet:
 
 
 def expire_plain_carts(*, student_id: int, email: str, actor: str) -> None:
-    """Expire the student's carts with this address that nobody has begun to pay, all at once.
+    """Expire the student's carts with this address that nobody is paying, all at once.
 
     Anybody may have made them, in any number. The caller holds their locks.
     """
+    payments = Payment.objects.filter(order=OuterRef("pk"))
+    reserved = PromoUse.objects.filter(order=OuterRef("pk"), status=PromoUse.Status.RESERVED)
     plain = Order.objects.filter(
-        ~Exists(Payment.objects.filter(order=OuterRef("pk"))),
-        ~Exists(PromoUse.objects.filter(order=OuterRef("pk"))),
+        ~Exists(payments.exclude(status=Payment.Status.CANCELED)),
+        ~Exists(reserved),
         student=student_id,
         email__iexact=email,
         status=Order.Status.CART,

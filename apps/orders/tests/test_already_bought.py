@@ -1,6 +1,7 @@
 """Repeated purchases: signed-in students are warned at checkout, other buyers by e-mail."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,10 +13,11 @@ from django.utils import timezone
 from apps.classroom.models import Provisioning
 from apps.core.dates import today
 from apps.core.models import Mail
+from apps.orders.checkout import already_bought
 from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.models import Order, OrderLine
 from apps.students.models import Student
-from tests.helpers.factories import ANA, checkout_body, make_subject, single, whole
+from tests.helpers.factories import ANA, BRUNO, checkout_body, make_subject, single, whole
 from tests.helpers.shop import Api
 from tests.helpers.student_session import sign_in_as
 
@@ -217,6 +219,21 @@ def test_address_receives_at_most_3_already_bought_mails_a_day(api, ana, subject
         api.checkout(body(whole(subject)))
         work()
     assert len(mails()) == 4
+
+
+def test_students_together_receive_a_limited_number_of_these_mails(
+    api, ana, subject, sandbox, work, monkeypatch
+):
+    few = replace(already_bought.MAILS_TO_ALL, times=1)
+    monkeypatch.setattr(already_bought, "MAILS_TO_ALL", few)
+    bruno = Student.objects.create(**BRUNO)
+    for student in (ana, bruno):
+        bought(student, subject)
+        buyer = {"email": student.email, "phone": student.phone}
+        api.checkout(body(whole(subject), **buyer))
+    work()
+
+    assert len(mails()) == 1
 
 
 def test_address_without_purchases_receives_no_already_bought_mail(

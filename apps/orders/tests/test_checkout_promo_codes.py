@@ -6,11 +6,15 @@ from apps.core.models import Mail
 from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.settlement.mark_paid import complete_free
 from tests.helpers.factories import (
+    BRUNO,
     checkout_body,
+    know_device,
     make_promo,
     make_subject,
+    single,
     whole,
 )
+from tests.helpers.shop import Api
 
 pytestmark = pytest.mark.django_db
 
@@ -137,3 +141,18 @@ def test_promo_code_is_refused_to_a_student_who_has_no_use_left(api, sandbox):
     status, answer = api.post("process-checkout", body)
 
     assert (status, answer["error"]) == (409, "Ya has usado este código.")
+
+
+def test_free_order_with_a_buyers_phone_takes_no_use_of_theirs(api, sandbox):
+    make_promo("UNAVEZ", kind="FIJO", value="55", max_uses_per_student=1)
+    subject = make_subject()
+    free = checkout_body(
+        single(subject.lessons.first()), total="0.00", promo_code="UNAVEZ",
+        email="nadie@example.com", phone=BRUNO["phone"],
+    )  # fmt: skip
+    assert api.checkout(free)["order_id"]
+
+    buyer = Api()
+    know_device(buyer.client, BRUNO["email"])
+    placed = buyer.checkout(checkout_body(whole(subject), total="127.40", promo_code="UNAVEZ"))
+    assert placed["amount"] == 127.4

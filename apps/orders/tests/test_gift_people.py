@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.test import Client
 from django.urls import reverse
 
 from apps.classroom.models import Enrolment, LostAccess, Provisioning
@@ -24,6 +25,7 @@ from tests.helpers.admin import confirm_password, forget_password, make_staff
 from tests.helpers.completion import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.refunds import make_clerk
+from tests.helpers.student_session import sign_in_as
 
 pytestmark = pytest.mark.django_db
 LEA = "lea@example.com"
@@ -322,3 +324,21 @@ def test_corrected_address_of_the_buyer_sends_the_gift_to_nobody(api, sandbox, w
         "email_correction", "order_confirmation", "referral_code"
     ]  # fmt: skip
     assert templates_to(LEO) == ["gift_received"]
+
+
+def test_buyer_reads_nowhere_the_address_that_staff_have_corrected(
+    api, sandbox, work, client, carla, settings
+):
+    settings.STUDENT_LOGIN = True
+    order = pay(place_gift(api))
+    [given] = export_all(BUYER)["regalos"]["hechos"]
+    assert given["correo"] == LEO
+    correct(client, order.gift, recipient_email=LEA)
+    Gift.objects.update(recipient_name="")
+    buyer = Client()
+    sign_in_as(order.student_id, buyer)
+
+    for path in ("/mi-cuenta", "/mi-cuenta/mis-datos.json"):
+        answer = buyer.get(path)
+        assert answer.status_code == 200
+        assert LEA not in answer.text

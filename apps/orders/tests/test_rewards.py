@@ -16,7 +16,7 @@ from apps.core.jobs import all_jobs
 from apps.core.privacy import CannotErase, erase_all
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.states import change_status
-from apps.orders.models import Gift, Order, ReferralReward, Refund, TransferReceipt
+from apps.orders.models import Gift, Order, Payment, ReferralReward, Refund, TransferReceipt
 from apps.orders.privacy import (
     _erase_invitations,
     _export_invitations,
@@ -24,7 +24,7 @@ from apps.orders.privacy import (
 )
 from apps.orders.refunds.effects import RefundRequest, apply_refund_effects
 from apps.orders.refunds.request import request_refund
-from apps.orders.rewards.service import cancel_reward, pay_out, release_due_rewards
+from apps.orders.rewards.service import cancel_reward, move_reward, pay_out, release_due_rewards
 from tests.helpers.admin import asked_fields, confirm_password, forget_password, press
 from tests.helpers.factories import make_subject
 from tests.helpers.friend_codes import NOVEMBER, buy_subject, earn_reward, pay_order, place_order
@@ -340,6 +340,16 @@ def test_who_recorded_the_transfer_of_an_order_does_not_pay_its_reward(subject, 
 
     User.objects.update(is_superuser=False)
     assert pay_out([reward.pk], by=clerk.get_username()) == []
+    # Nor after an exchange, which is paid with what the transfer had paid.
+    new = Order.objects.create(
+        student=reward.order.student, email=reward.order.email, status="paid", total_amount=185
+    )
+    Payment.objects.create(order=new, reference="cambio-1", amount=185, status="succeeded")
+    with transaction.atomic():
+        move_reward(reward.order, to=new, actor="lola")
+        assert pay_out([reward.pk], by=clerk.get_username()) == []
+        assert [row.pk for row in pay_out([reward.pk], by="lola")] == [reward.pk]
+        transaction.set_rollback(True)
     with transaction.atomic():
         assert [row.pk for row in pay_out([reward.pk], by="lola")] == [reward.pk]
         transaction.set_rollback(True)

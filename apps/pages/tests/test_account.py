@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
@@ -15,16 +17,19 @@ from django.utils.html import escape
 from apps.classroom.access_links import make_token
 from apps.classroom.accounts import set_password
 from apps.classroom.models import Account, Enrolment, Progress
+from apps.core.mail.recipient_limits import ALL_FORMS, FORM_MAILS_OF_NETWORK
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail, SiteSettings
 from apps.core.privacy import erase_all
 from apps.core.web import timing
-from apps.orders.models import Gift, Order, ReferralReward
+from apps.orders.models import Gift, Order, Payment, ReferralReward
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
+from apps.pages import account
 from apps.pages.models import Opinion
 from apps.pages.opinions.asking import link_path
 from apps.pricing.models import PromoCode
+from apps.students.confirmed import confirm_address
 from apps.students.models import ErasureRequest, SignInLink, Student
 from apps.students.services import find_or_create_student
 from apps.students.sign_in_links import LINK_LIFETIME, link_url, use_link
@@ -367,3 +372,36 @@ def test_account_offers_the_rest_of_a_subject_to_those_who_have_lessons(signed_i
     page = read(signed_in.get("/mi-cuenta"))
     assert "Ya has pagado 52,25" in page
     assert f"/compra?asignatura={subject.pk}" in page
+
+
+# ---------------------------------------------------------------- whose links are always sent
+def links_of_an_hour(client, students):
+    """The states of the mails after each of these has asked, all from one network."""
+    for student in students:
+        ask(client, student.email)
+    return Counter(Mail.objects.filter(template="sign_in_link").values_list("status", flat=True))
+
+
+def test_links_to_addresses_that_somebody_typed_into_carts_count_as_mails_of_forms(
+    client, monkeypatch
+):
+    """Else the academy would write to as many strangers as somebody can type."""
+    monkeypatch.setattr(account, "LINKS", replace(account.LINKS, times=1000))
+    strangers = [Student.objects.create(email=f"nadie-{n}@example.com") for n in range(31)]
+
+    links = links_of_an_hour(client, strangers)
+
+    assert links == {"queued": FORM_MAILS_OF_NETWORK.times, "withheld": 1}
+    assert ALL_FORMS.used("all") == 31
+
+
+def test_link_of_who_has_paid_or_confirmed_the_address_is_sent_in_spite_of_them(client, ana):
+    FORM_MAILS_OF_NETWORK.add("127.0.0.1", by=FORM_MAILS_OF_NETWORK.times)
+    ALL_FORMS.add("all", by=ALL_FORMS.times)
+    paid = Student.objects.create(email="pago@example.com")
+    order = Order.objects.create(student=paid, email=paid.email, status="paid", total_amount=90)
+    Payment.objects.create(order=order, reference="pi_paid", amount=90, status="succeeded")
+    confirm_address(ana)
+
+    assert links_of_an_hour(client, [paid, ana]) == {"queued": 2}
+    assert ALL_FORMS.used("all") == ALL_FORMS.times

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from time import monotonic
@@ -268,6 +269,16 @@ def _lost_answers(findings: ReconcileCounts, share: TimeShare, since: datetime) 
             findings.errors += 1
 
 
+@contextmanager
+def _counted_error(findings: ReconcileCounts, order_id: int) -> Iterator[None]:
+    """Keep an unforeseen error of one order from the others."""
+    try:
+        yield
+    except Exception:
+        logger.exception("order %s could not be changed", order_id)
+        findings.errors += 1
+
+
 def _stale_reservations(findings: ReconcileCounts, share: TimeShare) -> None:
     """Release promo uses that were reserved more than 30 minutes ago and have no open payment."""
     stale = Order.objects.filter(
@@ -292,8 +303,9 @@ def _stale_reservations(findings: ReconcileCounts, share: TimeShare) -> None:
             logger.exception("the payments of order %s could not be checked", order.pk)
             findings.errors += 1
             continue
-        release_reservation(order_id=order.pk)
-        findings.released += 1
+        with _counted_error(findings, order.pk):
+            release_reservation(order_id=order.pk)
+            findings.released += 1
 
 
 def _charges_without_order(
@@ -324,4 +336,5 @@ def _old_carts(findings: ReconcileCounts) -> None:
         created_at__lt=timezone.now() - CART_LIFE,
     ).distinct()
     for order_id in old.values_list("pk", flat=True):
-        findings.expired += expire(order_id=order_id)
+        with _counted_error(findings, order_id):
+            findings.expired += expire(order_id=order_id)

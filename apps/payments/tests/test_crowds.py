@@ -1,6 +1,7 @@
 """Many buyers behind one address, such as a campus, are told from somebody who tests cards."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 import time_machine
@@ -12,7 +13,7 @@ from apps.core.mail.recipient_limits import ALL_FORMS, FORM_MAILS_OF_NETWORK, RE
 from apps.core.models import Mail, SiteSettings
 from apps.leads.announced.views import ASKING_A_DAY, ASKING_OF_NETWORK
 from apps.leads.announced.waiting import MOST_UNCONFIRMED, UNCONFIRMED_KEPT
-from apps.orders.models import Order
+from apps.orders.models import Gift, Order
 from apps.payments.card_testing import BY_VISITOR, count_refused_cards
 from apps.payments.crowds import CROWD
 from apps.payments.stripe.failed_charges import Refusal
@@ -166,6 +167,24 @@ def test_network_causes_few_mails_to_recipients_of_gifts_that_cost_nothing(setti
         return answer.status_code
 
     assert [give(number) for number in range(most + 1)] == [200] * most + [429]
+
+
+def test_gift_that_becomes_free_in_a_second_request_counts_for_its_network(settings, sandbox):
+    """The second request names its order by the page's key alone."""
+    make_promo("GRATIS", kind="PORCENTAJE", value="100")
+    mine = Client(REMOTE_ADDR=CAMPUS)
+    know_device(mine, "ana@example.com")
+    items, mailbox = whole(make_subject()), {"email": "ana@example.com", "order_key": str(uuid4())}
+    body = checkout_body(items, total="182.40", **mailbox)
+    gift = {"email": "lea@example.com", "sender": "Ana"}
+
+    free = {"promo_code": "GRATIS", "total_amount": 0}
+    for sent in ({**body, "gift": gift}, {**body, **free}):
+        answer = mine.post("/api/process-checkout", sent, content_type="application/json")
+        assert answer.status_code == 200
+
+    assert Gift.objects.get().recipient_email == "lea@example.com"
+    assert FORM_MAILS_OF_NETWORK.used(CAMPUS) == 1
 
 
 @pytest.mark.parametrize("wish", [{"save_for_later": True}, {"by_transfer": True}])

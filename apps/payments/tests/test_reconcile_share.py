@@ -1,10 +1,12 @@
 """Reconciliation has a time limit, and the next run continues where the last one stopped."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from apps.orders.models import Order, Payment
+from apps.orders.models import CART_LIFE, Order, Payment
 from apps.payments.events import reconcile as module
 from apps.payments.events.reconcile import reconcile
 from apps.payments.stripe.client import client
@@ -80,3 +82,23 @@ def test_run_ends_when_the_circuit_breaker_is_open(three_open_payments, sandbox,
     # The list of refused cards fails, which opens the breaker. It refuses the calls about the first
     # payment, the first order's customer and the list of charges.
     assert (found.problems, found.postponed) == (4, 2 + 2)
+
+
+def test_cart_that_cannot_expire_does_not_keep_the_others(api, sandbox, monkeypatch, caplog):
+    subject = make_subject()
+    for email in ("ana@example.com", "bruno@example.com"):
+        api.checkout(checkout_body(whole(subject), total="182.40", email=email))
+    Payment.objects.update(status="canceled")
+    Order.objects.update(created_at=timezone.now() - CART_LIFE - timedelta(minutes=1))
+    broken, expire = Order.objects.earliest("pk").pk, module.expire
+
+    def fails(*, order_id):
+        if order_id == broken:
+            raise ValueError
+        return expire(order_id=order_id)
+
+    monkeypatch.setattr(module, "expire", fails)
+    found = reconcile(recent_only=True)
+
+    assert (found.expired, found.errors) == (1, 1)
+    assert f"order {broken} could not be changed" in caplog.text
