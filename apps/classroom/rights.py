@@ -77,13 +77,17 @@ def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list
 
 def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) -> None:
     existing = {
-        Item(row.subject_id, row.lesson_id): row
+        _row_key(Item(row.subject_id, row.lesson_id)): row
         for row in Enrolment.objects.filter(student=student)
     }
+    best: dict[tuple[bool, int], Right] = {}
+    for right in rights:
+        key = _row_key(right.item)
+        best[key] = max(best.get(key, right), right, key=Right.priority)
     new: list[Enrolment] = []
     changed: list[Enrolment] = []
-    for right in rights:
-        row = existing.get(right.item)
+    for key, right in best.items():
+        row = existing.get(key)
         if right.state == "withdrawn":
             if row is not None:
                 row.delete()
@@ -100,6 +104,16 @@ def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) 
             continue
         else:
             changed.append(row)
+        row.subject_id = right.item.subject_id
         row.state, row.ends_on = Enrolment.State(right.state), right.ends_on
     Enrolment.objects.bulk_create(new)
-    Enrolment.objects.bulk_update(changed, ["state", "ends_on"])
+    Enrolment.objects.bulk_update(changed, ["subject", "state", "ends_on"])
+
+
+def _row_key(item: Item) -> tuple[bool, int]:
+    """What tells a student's enrolments apart: the lesson alone, which staff move between subjects.
+
+    Who has bought it before and after has two rights, and one enrolment.
+    """
+    is_whole = item.lesson_id is None
+    return is_whole, item.subject_id if item.lesson_id is None else item.lesson_id

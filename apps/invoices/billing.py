@@ -18,7 +18,7 @@ from apps.orders.checkout.recover import is_of_plan, may_be_known_to_others
 from apps.orders.invoice_link import is_invoice_token
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Order, Payment
-from apps.orders.models.statuses import EVER_PAID
+from apps.orders.models.statuses import EVER_PAID, PaymentKind
 
 # The greatest length of each text.
 LENGTHS = {"name": 120, "tax_id": 30, "address": 200, "postal_code": 12, "city": 80}
@@ -80,11 +80,13 @@ def order_of_payment(reference: str) -> Order:
     """The paid order with this payment or session at the provider.
 
     Raises InvoicesNotFound, and InvoiceByLink if others than the buyer may know the reference:
-    staff read it in their lists, and it is in every copy of the database.
+    staff read it in their lists, and it is in every copy of the database. No buyer knows that of an
+    exchange, which staff make.
     """
     payments = Payment.objects.named(reference) if reference else Payment.objects.none()
     payment = (
         payments.filter(status=Payment.Status.SUCCEEDED, order__status__in=EVER_PAID)
+        .exclude(kind=PaymentKind.CREDIT)
         .select_related("order")
         .first()
     )

@@ -7,6 +7,7 @@ import time_machine
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
+from apps.catalogue.models import Lesson
 from apps.catalogue.services import refresh_noted_counts
 from apps.classroom import sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
@@ -264,3 +265,20 @@ def test_access_follows_the_last_decision_whichever_signal_comes_last(ana):
     unblock_student(student_id=ana.pk)
     student_blocked.send(Student, student=ana)
     assert Provisioning.objects.get().paused_for == []
+
+
+def test_lesson_that_staff_have_moved_is_opened_for_who_buys_it_again(ana, granted, micro, stats):
+    """An enrolment is of a lesson, whichever subject it was bought in."""
+    lesson = stats.lessons.first()
+    Lesson.objects.filter(pk=lesson.pk).update(subject=micro, title="Repaso")
+    history = make_subject("Historia")
+    items = [(micro.pk, lesson.pk), (history.pk, None)]
+
+    grant_access(student=ana, items=items, order_id=OTHER)
+    provision.func(order_id=OTHER)
+
+    assert Provisioning.objects.get(order_id=OTHER).status == "created"
+    rows = Enrolment.objects.filter(student=ana).values_list("lesson", "state")
+    assert sorted(rows, key=str) == sorted(
+        [(lesson.pk, "open"), (None, "open"), (None, "open")], key=str
+    )

@@ -16,7 +16,8 @@ from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.pdf import invoice_pdf
 from apps.invoices.views import DOWNLOADS_OF_ORDER
 from apps.orders.invoice_link import invoice_token, invoice_url
-from apps.orders.models import Order
+from apps.orders.models import Order, Payment
+from apps.orders.models.statuses import PaymentKind
 from tests.helpers.admin import press
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.plans import buy_in_instalments, day, link_of
@@ -303,4 +304,12 @@ def test_payment_by_the_link_of_a_plan_asks_for_no_invoice(seller, api, sandbox,
         api.post("complete-payment", {"payment_intent_id": reference})
         answer = api.client.post(f"/factura?pago={reference}", {**DETAILS, "name": "Otra Persona"})
     assert answer.status_code != 302
+    assert not BillingDetails.objects.exists()
+
+
+def test_payment_of_an_exchange_asks_for_no_invoice(order, client):
+    """A clerk makes it, so its reference is known to staff and not to the buyer."""
+    Payment.objects.update(kind=PaymentKind.CREDIT)
+
+    assert client.post(by_payment(order), DETAILS).status_code != 302
     assert not BillingDetails.objects.exists()

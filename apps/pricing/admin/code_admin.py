@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from copy import copy
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -220,6 +221,12 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
     def masked_code(self, promo: PromoCode) -> str:
         """The code; of a batch its pattern alone. The page of one, which is logged, shows it."""
         return masked(promo)
+
+    def action_checkbox(self, promo: PromoCode) -> SafeString:
+        """The box of a row, whose label names the code as the column does."""
+        shown = copy(promo)
+        shown.code = masked(promo)
+        return super().action_checkbox(shown)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
