@@ -17,7 +17,7 @@ from apps.classroom.access_links import LINK_LIFETIME, access_url, confirm_url
 from apps.classroom.models import Account, Provisioning
 from apps.classroom.one_sign_in import switch
 from apps.core.mail.recipient_limits import Origin
-from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
+from apps.core.mail.registry import AccountUrl, NoLongerDue, absolute_url, register_mail
 from apps.core.models import SiteSettings
 
 
@@ -126,10 +126,11 @@ def confirm_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def _greeting(account: Account) -> dict[str, Any]:
+    # A link that does not work is not written. Even so the mail is for the account's address.
+    without = AccountUrl("", address=account.student.email)
     return {
         "username": account.username or account.student.email,
-        # A link that does not work is not written.
-        "access_url": access_url(account) if account.takes_links else "",
+        "access_url": access_url(account) if account.takes_links else without,
         "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
     }

@@ -3,6 +3,7 @@
 The owner of the other address confirms it by a mailed link before anything changes.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 from django.core import signing
@@ -25,8 +26,10 @@ from apps.orders.ledger.locks import lock_orders, locked_order
 from apps.orders.models import Gift, Order, PromoUse
 from apps.orders.models.staff_order import is_personal
 from apps.orders.models.statuses import EVER_PAID, EventKind
+from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards.service import move_rewards_of
 from apps.pricing.models import PromoCode
+from apps.pricing.promo_checks import PromoRefused, check_buyer
 from apps.students.confirmed import confirm_address
 from apps.students.models import Consent, ErasureRequest, Student
 from apps.students.services import find_or_create_student
@@ -124,9 +127,11 @@ def use_correction(token: str) -> bool:
     who uses the shop, nothing changes and the order is flagged for staff. So it is if others may
     have the order's token: its recovery link was opened, or it was paid by a transfer, which the
     owner of the mistyped address may have made by the mail, or on Stripe's page, whose address can
-    be passed on. Confirmation and access mail are sent
-    again. False if the link is of no use. Raises CorrectionBusy while a worker provides an access
-    of one of the two students.
+    be passed on. So it is, too, if the owner of the other address could not use the order's code:
+    otherwise each purchase of one account could be somebody's first.
+
+    Confirmation and access mail are sent again. False if the link is of no use. Raises
+    CorrectionBusy while a worker provides an access of one of the two students.
     """
     found = order_to_correct(token)
     if found is None:
@@ -146,8 +151,11 @@ def use_correction(token: str) -> bool:
         return False
     order = found[0]
     is_known = may_be_known_to_others(order)
-    if is_known or not _is_new_student(order) or (to and _is_unsettled(to)):
+    refused = _refused_code(order, email)
+    if is_known or refused or not _is_new_student(order) or (to and _is_unsettled(to)):
         reason = f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano."
+        if refused:
+            reason += f" Con ese correo el código del pedido no valdría: {refused}"
         if is_known:
             reason = (
                 f"Alguien con el enlace del pedido dice que su correo es {email}. Antes de "
@@ -163,6 +171,20 @@ def use_correction(token: str) -> bool:
     _move_order(order, before=before, to=to)
     confirm_address(to)
     return True
+
+
+def _refused_code(order: Order, email: str) -> str:
+    """Why the buyer with this address could not use the order's code, or an empty string."""
+    promo = order.promo_code
+    if promo is None or not order.promo_uses.filter(status=PromoUse.Status.USED).exists():
+        return ""
+    buyer = promo_uses.standing(promo, email=email, order=order, check_purchases=True).buyer
+    try:
+        if buyer is not None:
+            check_buyer(promo, replace(buyer, awaiting=0, reserved=0))
+    except PromoRefused as refusal:
+        return refusal.message
+    return ""
 
 
 def _is_corrected(order: Order) -> bool:

@@ -1,6 +1,7 @@
 """The prices on a subject's page, the saving of the whole subject, and questions about both."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 from apps.catalogue.models import Lesson, Subject
@@ -65,7 +66,8 @@ class SubjectPrices:
         """Whether lessons of the subject are sold one by one."""
         return bool(self.on_sale) and not self.complete_only
 
-    @property
+    # Each lesson of the page asks for it.
+    @cached_property
     def on_sale(self) -> tuple[tuple[Lesson, int], ...]:
         """The lessons on sale, with their prices; alone or with the whole (`singly`)."""
         return tuple(row for row in self.lessons if row[0].status == Lesson.Status.ACTIVE)

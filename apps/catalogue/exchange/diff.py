@@ -1,5 +1,6 @@
 """The differences between a file and the catalogue in the database."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -26,7 +27,7 @@ from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors, 
 from apps.catalogue.exchange.near_names import NearNames
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.exchange.teachers import NOT_ALLOWED, TeacherNames, may_assign
-from apps.catalogue.models import Degree, Subject, University
+from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.vat import may_change_vat
@@ -42,6 +43,8 @@ SAMPLE_NOT_ALLOWED = (
 )
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
+# The most rows below one parent that an uploaded file may lead to: a page shows them all.
+MOST_BELOW: dict[type[Recorded], int] = {University: 500, Degree: 500, Lesson: 200}
 # Texts of so many letters are kept once, however many rows name them.
 LONG_TEXT = 200
 
@@ -312,7 +315,9 @@ def diff_catalogue(lines: Iterable[Line], reading: Reading | None = None) -> Cat
         names,
     )
     for model in LEVELS:
-        _compare_with_rows(model, diff.entries[model], reading)
+        rows_below = _compare_with_rows(model, diff.entries[model], reading)
+        if reading.bounds is not COMMAND and model in MOST_BELOW:
+            _check_rows_below(model, diff.new(model), rows_below, errors)
         _check_required_cells(model, diff.entries[model], errors)
     _compare_teachers(diff.entries[Subject], names)
     errors.check()
@@ -332,7 +337,7 @@ class _Cells:
             return self._value(column, text)
         key = (column.name, text)
         if key not in self._long:
-            # A cell of nothing but accents takes a second.
+            # The longest cells take milliseconds each, and a file has many.
             self._reading.check_time()
             self._long[key] = self._value(column, text)
         return self._long[key]
@@ -397,17 +402,22 @@ def _add_values(entry: Entry, values: dict[Column, Any], line: Line, errors: Fil
             errors.add(message, place=line.place, column=column.name)
 
 
-def _compare_with_rows(model: type[Recorded], entries: list[Entry], reading: Reading) -> None:
+def _compare_with_rows(
+    model: type[Recorded], entries: list[Entry], reading: Reading
+) -> Counter[int | None]:
     """Find the row of each entry and store the differing values in `changes`.
 
-    A new entry gets the `near` name of another row, or of a new entry before it.
+    A new entry gets the `near` name of another row, or of a new entry before it. Returns how many
+    rows each parent has.
     """
+    rows_below: Counter[int | None] = Counter()
     key = KEYS[model].attribute
     exact: dict[tuple[int | None, str], dict[str, Any]] = {}
     cleaned: dict[tuple[int | None, str], dict[str, Any]] = {}
     names = NearNames()
     for parent_id, row in _rows(model, entries):
         names.add(parent_id, row[key])
+        rows_below[parent_id] += 1
         exact[parent_id, row[key]] = row
         # Older names may have double spaces or decomposed accents. They still match.
         cleaned.setdefault((parent_id, clean(row[key])), row)
@@ -428,6 +438,24 @@ def _compare_with_rows(model: type[Recorded], entries: list[Entry], reading: Rea
             before = row_found[column.attribute]
             if column.tidy(before) != after:
                 entry.changes.append(Change(column, before, after))
+    return rows_below
+
+
+def _check_rows_below(
+    model: type[Recorded], new: list[Entry], rows_below: Counter[int | None], errors: FileErrors
+) -> None:
+    """Report each parent that the file would give too many rows, at the first one too many."""
+    added: Counter[Path] = Counter()
+    for entry in new:
+        added[entry.path[:-1]] += 1
+        before = rows_below[entry.parent.pk if entry.parent else None]
+        if entry.parent and entry.parent.pk is None:
+            before = 0
+        if before + added[entry.path[:-1]] == max(before, MOST_BELOW[model]) + 1:
+            where = f"de {entry.parent} " if entry.parent else ""
+            message = f"Con este archivo habría demasiadas filas {where}en el nivel "
+            message += f"«{model._meta.verbose_name_plural}»: caben {MOST_BELOW[model]}."
+            errors.add(message, place=entry.place, column=KEYS[model].name)
 
 
 def _compare_teachers(subjects: list[Entry], names: TeacherNames) -> None:

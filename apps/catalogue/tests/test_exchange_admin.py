@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from openpyxl import load_workbook
 
-from apps.catalogue.exchange import uploads, views
+from apps.catalogue.exchange import diff, uploads, views
 from apps.catalogue.exchange.columns import COLUMNS
 from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.uploads import import_upload, read_upload
@@ -523,3 +523,34 @@ def test_preview_asks_about_mistyped_names_and_imports_them_all_the_same(client,
     assert "¿querías decir «Microeconomía»?" in shown.text
     client.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}, follow=True)
     assert Subject.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "level"),
+    [
+        ("universidad_siglas;universidad", "U{n};Universidad {n}", "universidades"),
+        ("universidad_siglas;grado", "{university};Grado {n}", "grados"),
+        (
+            "universidad_siglas;grado;asignatura;leccion;leccion_precio",
+            "{university};{degree};{subject};Lección {n};55",
+            "lecciones",
+        ),
+    ],
+)
+def test_file_that_would_overfill_a_page_is_refused(client, carla, monkeypatch, head, row, level):
+    """Each view of the page would show all of them."""
+    subject = make_subject(lessons=1)
+    degree = subject.degree
+    names = {
+        "university": degree.university.acronym,
+        "degree": degree.name,
+        "subject": subject.name,
+    }
+    monkeypatch.setattr(diff, "MOST_BELOW", dict.fromkeys(diff.MOST_BELOW, 3))
+
+    def send(count):
+        rows = "".join(f"{row.format(n=n, **names)}\n" for n in range(count))
+        return client.post(IMPORT, file(f"{head}\n{rows}"), follow=True).text
+
+    assert f"en el nivel «{level}»: caben 3" in send(3)
+    assert "caben" not in send(2)

@@ -319,14 +319,11 @@ def test_comparison_stops_at_its_time_limit_in_every_phase(monkeypatch, place, n
 ACCENTS = "a" + "\u0301\u0316" * 16_000
 
 
-def test_cells_that_each_take_a_second_stop_at_the_time_limit():
+def test_cells_of_heaps_of_accents_are_read_in_time():
     cells = {"universidad_siglas": "U", "grado": f"{ACCENTS}x", "asignatura": ACCENTS}
-    began = process_time()
 
-    with pytest.raises(BadFile, match="tarda demasiado"):
-        diff_catalogue([Line("fila 1", cells)] * 50, Reading(replace(UPLOAD, seconds=1)))
-
-    assert process_time() - began < 10
+    with pytest.raises(BadFile, match="no existe todavía"):
+        diff_catalogue([Line("fila 1", cells)] * 50, Reading(replace(UPLOAD, seconds=10)))
 
 
 def test_titles_that_each_take_a_second_are_cut():

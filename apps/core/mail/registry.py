@@ -234,7 +234,7 @@ def render_mail(
         raise NoLongerDue
     values = _without_typed_text(values, _left_out(template, context, to))
     if not reveal:
-        values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}
+        values = {k: HIDDEN if v and isinstance(v, SecretUrl) else v for k, v in values.items()}
     return render_values(template, values, words)
 
 

@@ -27,7 +27,7 @@ from apps.students.confirmed import confirm_address
 from apps.students.models import SignIn, Student
 from apps.students.services import change_email
 from tests.helpers.completion import confirm_correction
-from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.friend_codes import earn_reward
 
 pytestmark = pytest.mark.django_db
@@ -357,3 +357,32 @@ def test_cart_stays_a_visitors_after_staff_change_how_it_is_paid(api, sandbox, s
     assert (order.status, order.email) == ("expired", body["email"])
     _, answer = api.get("orders/recover", order=order.pk, token=token)
     assert "nueva@example.com" not in str(answer)
+
+
+@pytest.mark.parametrize("code", ["AMIGO-ANA22222", "UNAVEZ"])
+def test_order_whose_code_the_right_address_could_not_use_is_for_staff(api, sandbox, work, code):
+    """Otherwise each purchase of one account would be the first of a mistyped address."""
+    owner = Student.objects.create(email="ana@example.com", phone="+34600999999")
+    make_promo("AMIGO-ANA22222", kind="FIJO", value="10", is_referral_code=True, student=owner)
+    make_promo("UNAVEZ", kind="FIJO", value="10", max_uses_per_student=1)
+    phones = iter(f"+3460011111{n}" for n in range(3))
+
+    def buy_with_code(email, subject):
+        body = {"promo_code": code, "total": "172.40", "phone": next(phones)}
+        placed = api.checkout(checkout_body(whole(make_subject(subject)), email=email, **body))
+        payment = ConfirmedPayment(placed["payment_intent_id"], 17_240)
+        mark_paid(order_id=placed["order_id"], payment=payment, actor="prueba")
+        return {"order_id": placed["order_id"], "token": placed["token"], "email": RIGHT}
+
+    first = buy_with_code("otro@gmial.com", "Microeconomía")
+    assert api.post("orders/correct-email", first)[0] == 200
+    confirm_correction()
+    work()
+    second = buy_with_code(WRONG, "Estadística")
+    assert api.post("orders/correct-email", second)[0] == 200
+    confirm_correction()
+
+    moved, kept = (Order.objects.get(pk=each["order_id"]) for each in (first, second))
+    assert (moved.email, moved.flag) == (RIGHT, "")
+    assert kept.email == kept.student.email == WRONG
+    assert "el código del pedido no valdría" in kept.flag
