@@ -3,6 +3,7 @@
 import io
 from functools import partial
 from pathlib import PurePath
+from threading import Lock
 from typing import Any
 
 from django.apps import apps
@@ -21,8 +22,12 @@ from apps.core.storage.file_storage import PICTURES
 EXTENSIONS = ["jpeg", "jpg", "png", "webp"]
 FORMATS = ("JPEG", "PNG", "WEBP")
 MAX_MEGABYTES = 5
-# A picture of few bytes can have so many pixels that decoding it fills the memory.
+# A picture of few bytes can have so many pixels that decoding it fills the memory. A JPEG is made
+# smaller while it is decoded; the others take up to 16 bytes for each pixel.
 MAX_SIDE = 6000
+MAX_PIXELS = 16_000_000
+# One picture is decoded at a time in a process.
+_DECODING = Lock()
 # The longest side of the whole picture as stored, in pixels.
 STORED_SIDE = 1600
 # Stored sizes, as multiples of the place that a page has for the picture: screens with one pixel
@@ -72,6 +77,9 @@ def _opened(file: Any) -> Image.Image:
         raise ValidationError(NOT_A_PICTURE)
     if max(picture.size) > MAX_SIDE:
         raise ValidationError(f"La imagen no puede tener más de {MAX_SIDE} píxeles de lado.")
+    if picture.format != "JPEG" and picture.width * picture.height > MAX_PIXELS:
+        most = f"{MAX_PIXELS // 10**6} millones de píxeles"
+        raise ValidationError(f"Una imagen PNG o WebP puede tener como mucho {most}.")
     return picture
 
 
@@ -82,9 +90,9 @@ def _pixels(file: Any) -> Image.Image:
     """
     picture = _opened(file)
     try:
-        # Made smaller before it is turned: the full bitmap is in memory at most once, and of a JPEG
-        # never, because it is decoded at a fraction of its size.
-        picture.thumbnail((STORED_SIDE, STORED_SIDE))
+        # Made smaller before it is turned. Pillow decodes a JPEG at a fraction of its size.
+        with _DECODING:
+            picture.thumbnail((STORED_SIDE, STORED_SIDE))
         upright = ImageOps.exif_transpose(picture)
         pixels = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
     except Exception as error:

@@ -2,6 +2,8 @@
 
 import io
 from datetime import timedelta
+from threading import Thread
+from time import sleep
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -256,3 +258,37 @@ def test_erased_row_takes_its_photo_along(django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         TeamMember.objects.all().delete()
     assert stored(picture) == []
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_picture_that_takes_hundreds_of_megabytes_to_decode_is_refused(kind):
+    wide, high = 4100, 4000
+    assert wide * high > public_pictures.MAX_PIXELS
+
+    with pytest.raises(ValidationError, match="16 millones de píxeles"):
+        member(photo((wide, high), kind), f"lucia.{kind.lower()}").full_clean()
+    member(photo((wide, high), "JPEG"), "lucia.jpg").full_clean()
+
+
+def test_pictures_are_decoded_one_at_a_time(monkeypatch):
+    """The bitmaps of sixteen threads would fill the memory of the server."""
+    decode, busy, together = Image.Image.thumbnail, [], []
+
+    def counted(picture, size):
+        busy.append(picture)
+        together.append(len(busy))
+        sleep(0.01)
+        decode(picture, size)
+        busy.remove(picture)
+
+    monkeypatch.setattr(Image.Image, "thumbnail", counted)
+    content = photo()
+    threads = [
+        Thread(target=public_pictures._pixels, args=(io.BytesIO(content),)) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert together == [1, 1, 1, 1]
