@@ -1,7 +1,9 @@
+import re
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
@@ -69,6 +71,15 @@ class StudentForm(ModelForm[Student]):
 
     def clean_last_name(self) -> str:
         return self._checked("last_name")
+
+    def clean_phone(self) -> str:
+        phone: str = self.cleaned_data["phone"]
+        if "phone" not in self.changed_data or not phone:
+            return phone
+        compact = re.sub(r"[\s().-]", "", phone)
+        if not re.fullmatch(r"\+[0-9]{9,15}", compact):
+            raise ValidationError("Escríbelo con el prefijo de su país, como +34 600 123 123.")
+        return compact
 
     def _checked(self, field: str) -> str:
         """The name, if staff may write it. They can leave what the student has typed."""

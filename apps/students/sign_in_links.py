@@ -28,8 +28,8 @@ _SALT = "apps.students.sign-in"
 def send_sign_in_link(
     email: str,
     *,
-    has_paid: Callable[[Student], bool],
-    network: str,
+    has_paid: Callable[[Student], bool] = lambda student: False,
+    network: str = "",
     origin: Origin | None = None,
     to_classroom: bool = False,
 ) -> None:

@@ -401,3 +401,31 @@ def test_editor_leads_visitors_of_the_home_page_nowhere_else(editor):
     )
     assert answer.status_code == 302
     assert (site.marketplace_url, site.average_grade_note) == (before, "sobre 10")
+
+
+def test_bin_brings_back_no_subject_with_another_vat_than_its_degree(editor):
+    kept, gone = (make_subject(name, vat="exempt", lessons=0) for name in ("Uno", "Dos"))
+    Subject.objects.filter(pk=gone.pk).update(degree=kept.degree)
+    editor.post(admin_url(Subject, "delete", gone.pk), {"post": "yes"})
+    assert not Subject.objects.filter(pk=gone.pk).exists()
+    Subject.objects.update(vat="general")
+
+    said = press(editor, admin_url(DeletedRow, "changelist"), "restore", DeletedRow.objects.get())
+
+    assert "tiene otro IVA que su grado" in said.text
+    assert not Subject.objects.filter(pk=gone.pk).exists()
+    Subject.objects.update(vat="exempt")
+    press(editor, admin_url(DeletedRow, "changelist"), "restore", DeletedRow.objects.get())
+    assert Subject.objects.filter(pk=gone.pk).exists()
+
+
+@pytest.mark.parametrize("phone", ["AMIGO-B8P4R7FZ", "evil.es/pagar", "806", "600 111 222"])
+def test_phone_of_a_student_is_a_number_with_its_prefix(client, phone):
+    student = Student.objects.create(**ANA)
+    make_staff("eva", group="Atención", client=client, email="eva@example.com")
+    confirm_password(client)
+
+    assert "con el prefijo de su país" in change(client, student, phone=phone).text
+    assert student.phone == ANA["phone"]
+    assert change(client, student, phone="+34 600-999-888").status_code == 302
+    assert student.phone == "+34600999888"

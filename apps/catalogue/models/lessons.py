@@ -109,7 +109,7 @@ class Lesson(Recorded):
         """Why the row may not come back: the first lesson puts its subject on sale again."""
         without = Subject.objects.filter(pk=self.subject_id, active_lessons_count=0)
         subject = without.first() if self.status == Lesson.Status.ACTIVE else None
-        return subject.refuses_return(by) if subject is not None else ""
+        return subject.refuses_sale(by) if subject is not None else ""
 
     def units(self) -> list[tuple[str, list[str]]]:
         """The units of the syllabus with their topics. Topics before any unit have none: ""."""

@@ -15,7 +15,7 @@ from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includ
 from apps.catalogue.place_limits import least_price
 from apps.catalogue.recorded import Named, RecordedQuerySet
 from apps.catalogue.text import search_form
-from apps.catalogue.vat import Vat
+from apps.catalogue.vat import Vat, may_change_vat
 from apps.core.dates import today
 from apps.core.money import format_euros, to_cents
 from apps.core.public_pictures import HasPicture, PictureField
@@ -421,6 +421,12 @@ class Subject(HasStudyFacts):
 
     def refuses_return(self, by: Any) -> str:
         """Why this member of staff may not bring the row back from the bin; empty if they may."""
+        if not may_change_vat(by) and self.vat != Subject.objects.vat_of_new(self.degree_id):
+            return f"«{self}» tiene otro IVA que su grado, y no puedes cambiarlo."
+        return self.refuses_sale(by)
+
+    def refuses_sale(self, by: Any) -> str:
+        """Why this member of staff may not have the subject on sale; empty if they may."""
         if not self.active or self.final_price >= least_price(by):
             return ""
         return f"«{self}» cuesta menos de lo que tu límite deja poner a la venta."
