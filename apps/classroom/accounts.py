@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.classroom.access_links import account_for, account_to_confirm
 from apps.classroom.backends import current_classroom
+from apps.classroom.mails import has_paid
 from apps.classroom.models import Account, Provisioning
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import ensure_account
@@ -135,15 +136,22 @@ def confirm_account(token: str) -> Account:
 
 
 @transaction.atomic
-def send_new_link(email: str, *, origin: Origin | None = None) -> None:
+def send_new_link(email: str, *, origin: Origin | None = None, network: str = "") -> None:
     """Mail a new one-time link if an account has that e-mail; otherwise do nothing.
 
-    `origin` says who asks, if it may be somebody else than a stranger.
+    `origin` says who asks, if it may be somebody else than a stranger. Strangers make accounts of
+    typed addresses with orders that cost nothing, so the reserve of links is for who has confirmed
+    the address, or has paid: links of others count as mails of forms, of the asking `network` and
+    of all.
     """
     account = _account_with(email)
     if account is None or account.student.erased_at is not None:
         return
-    _queue_link(account, secrets.token_hex(8), origin=origin)
+    asked_by = ""
+    student = account.student
+    if origin is None and student.email_confirmed_at is None and not has_paid(student.pk):
+        origin, asked_by = Origin.ORDER, network
+    _queue_link(account, secrets.token_hex(8), origin=origin, network=asked_by)
 
 
 @transaction.atomic
@@ -163,7 +171,9 @@ def send_link_for_staff(*, student_id: int, occasion: str) -> str:
     return _queue_link(account, occasion, origin=Origin.STAFF)
 
 
-def _queue_link(account: Account, occasion: str, *, origin: Origin | None = None) -> str:
+def _queue_link(
+    account: Account, occasion: str, *, origin: Origin | None = None, network: str = ""
+) -> str:
     """Queue the mail with the link that the account takes, and return the mail's name.
 
     For an account that existed before this is the link of the confirmation. It goes to the address
@@ -181,6 +191,7 @@ def _queue_link(account: Account, occasion: str, *, origin: Origin | None = None
         to=account.student.email,
         context={"account_id": account.pk},
         origin=origin,
+        network=network,
     )
     return template if mail is not None else ""
 

@@ -56,14 +56,20 @@ def register() -> None:
     )
 
 
-# The app that has the orders replaces it (`know_paid_orders`).
+# The app that has the orders replaces them (`know_paid_orders`).
 _was_paid: Callable[[int], bool] = lambda order_id: False  # noqa: E731
+_has_paid: Callable[[int], bool] = lambda student_id: False  # noqa: E731
 
 
-def know_paid_orders(was_paid: Callable[[int], bool]) -> None:
-    """Give the answer to "was money paid for this order?"."""
-    global _was_paid
-    _was_paid = was_paid
+def know_paid_orders(was_paid: Callable[[int], bool], has_paid: Callable[[int], bool]) -> None:
+    """Give the answers to "was money paid for this order?" and "by this student, or for them?"."""
+    global _was_paid, _has_paid
+    _was_paid, _has_paid = was_paid, has_paid
+
+
+def has_paid(student_id: int) -> bool:
+    """Whether money was paid by the student, or for a gift to them."""
+    return _has_paid(student_id)
 
 
 def access_origin(ids: dict[str, Any]) -> Origin:

@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -289,5 +290,5 @@ def enlace(request: HttpRequest) -> HttpResponse:
         "request_link",
         visitor_limit=LINK_BY_VISITOR,
         email_limit=LINK_BY_EMAIL,
-        send=send_new_link,
+        send=partial(send_new_link, network=widest_network(request)),
     )

@@ -181,7 +181,7 @@ def register() -> None:
         origin=Origin.STAFF,
         is_fixed=True,
     )
-    know_paid_orders(was_paid)
+    know_paid_orders(was_paid, has_paid)
 
 
 def was_paid(order_id: int) -> bool:
@@ -194,14 +194,18 @@ def origin_of_order(order_id: int) -> Origin:
     return Origin.PAYMENT if was_paid(order_id) else Origin.EVENT
 
 
+def has_paid(student_id: int) -> bool:
+    """Whether money was paid by the student, or for a gift to them."""
+    theirs = Q(student=student_id) | Q(gift__recipient=student_id)
+    return Order.objects.money_was_paid().filter(theirs).exists()
+
+
 def origin_of_student(student_id: int) -> Origin:
     """PAYMENT if money was paid by the student, or for a gift to them.
 
     What follows from a purchase must not be withheld because of carts in the student's name.
     """
-    theirs = Q(student=student_id) | Q(gift__recipient=student_id)
-    paid = Order.objects.money_was_paid().filter(theirs)
-    return Origin.PAYMENT if paid.exists() else Origin.EVENT
+    return Origin.PAYMENT if has_paid(student_id) else Origin.EVENT
 
 
 def order_confirmation_context(order: Order) -> dict[str, Any]:

@@ -26,13 +26,12 @@ from apps.classroom.one_sign_in import switch, way_back
 from apps.classroom.progress import progress_of
 from apps.core.dates import today
 from apps.core.errors import TooManyRequests
-from apps.core.mail.recipient_limits import Origin
 from apps.core.privacy import export_all
 from apps.core.web.response_headers import private_form_page
 from apps.core.web.throttle import Limit, widest_network
 from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
-from apps.orders.mails import origin_of_student
+from apps.orders.mails import has_paid
 from apps.orders.models import Order
 from apps.orders.models.statuses import SOLD
 from apps.orders.offer.lesson_credit import paid_for_lessons
@@ -120,7 +119,7 @@ def _ask_for_link(request: HttpRequest) -> HttpResponse:
         # The link may open in another browser than this one, such as that of a mail program.
         send=partial(
             send_sign_in_link,
-            has_paid=lambda student: origin_of_student(student.pk) is Origin.PAYMENT,
+            has_paid=has_paid,
             network=widest_network(request),
             to_classroom=way_back.is_entering(request),
         ),

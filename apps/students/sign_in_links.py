@@ -28,7 +28,7 @@ _SALT = "apps.students.sign-in"
 def send_sign_in_link(
     email: str,
     *,
-    has_paid: Callable[[Student], bool] = lambda student: False,
+    has_paid: Callable[[int], bool] = lambda student_id: False,
     network: str = "",
     origin: Origin | None = None,
     to_classroom: bool = False,
@@ -44,7 +44,7 @@ def send_sign_in_link(
     if student is None or student.erased_at is not None:
         return
     asked_by = ""
-    if origin is None and student.email_confirmed_at is None and not has_paid(student):
+    if origin is None and student.email_confirmed_at is None and not has_paid(student.pk):
         origin, asked_by = Origin.ORDER, network
     link = SignInLink.objects.create(student=student, to_classroom=to_classroom)
     queue_mail(

@@ -13,6 +13,7 @@ from apps.classroom.models import Account
 from apps.classroom.views import SIGN_IN_BY_EMAIL, SIGN_IN_BY_VISITOR, SIGN_IN_ON_DEVICES
 from apps.core.models import Mail
 from apps.core.web.known_devices import NAMES_OF_OWNER
+from apps.students.confirmed import confirm_address
 from apps.students.devices import DEVICES, known_device
 from apps.students.models import SignInLink
 from apps.students.services import block_student, change_email, find_or_create_student
@@ -36,6 +37,7 @@ def one_hour(settings):
 @pytest.fixture
 def account():
     student = find_or_create_student(email=ANA, phone="+34600111111")
+    confirm_address(student)
     return Account.objects.create(student=student, password=make_password(PASSWORD))
 
 

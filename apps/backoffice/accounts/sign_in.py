@@ -62,15 +62,20 @@ def count_attempt(request: HttpRequest, username: str, *, has_code: bool = False
 
     `has_code`: it is accepted only together with a right code of the second factor.
     """
+    known, key = _counted_as(request, username)
     try:
-        for limit, key in _limits(request, username):
+        if known:
+            OF_ADDRESS.count_key(known)
+        else:
+            OF_ADDRESS.count(request)
+        for limit in (OF_USER_IN_A_DAY, OF_USER):
             limit.count_key(key)
     except TooManyRequests as refusal:
         logger.warning(
             "Staff password not checked: too many attempts from %s", visitor_in_log(request)
         )
         raise forms.ValidationError(refusal.message, code="too_many") from refusal
-    if not DEVICES.known(request, username.casefold()):
+    if not known:
         _count_stranger(request, username.casefold(), has_code=has_code)
 
 
@@ -111,17 +116,23 @@ def is_slowed(username: str) -> bool:
 
 def uncount_attempt(request: HttpRequest, username: str) -> None:
     """Undo `count_attempt` after a right password, so that only wrong ones use the limits up."""
-    for limit, key in _limits(request, username):
+    known, key = _counted_as(request, username)
+    for limit in (OF_USER_IN_A_DAY, OF_USER):
         limit.take_back(key)
-    if not DEVICES.known(request, username.casefold()):
-        OF_STRANGERS.take_back(username.casefold())
+    if known:
+        OF_ADDRESS.take_back(known)
+        return
+    OF_ADDRESS.take_back_request(request)
+    OF_STRANGERS.take_back(username.casefold())
 
 
-def _limits(request: HttpRequest, username: str) -> list[tuple[Limit, str]]:
-    """The limits of a password, each with the key that it counts. A known device has its own."""
-    visitor = DEVICES.known(request, username.casefold()) or client_network(request)
-    key = f"{username.casefold()}|{visitor}"
-    return [(OF_ADDRESS, visitor), (OF_USER_IN_A_DAY, key), (OF_USER, key)]
+def _counted_as(request: HttpRequest, username: str) -> tuple[str, str]:
+    """The name of the known device, or an empty string, and the key of the user's own limits.
+
+    A known device is counted apart from the others of its address.
+    """
+    known = DEVICES.known(request, username.casefold()) or ""
+    return known, f"{username.casefold()}|{known or client_network(request)}"
 
 
 def check_own_password(request: HttpRequest, password: str) -> None:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_otp.oath import totp
 
+from apps.backoffice.accounts.sign_in import OF_ADDRESS
 from apps.backoffice.models import Authenticator
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
@@ -126,6 +127,22 @@ def test_one_address_can_not_try_one_password_on_many_names():
     for number in range(50):
         sign_in("equivocada", name=f"nadie{number}")
     assert sign_in()[1].status_code == 200
+
+
+@pytest.mark.usefixtures("carla")
+def test_networks_of_a_48_have_a_limit_of_passwords_together():
+    """A /48 has 65,536 networks, each of which counts as one visitor."""
+    most = 16 * OF_ADDRESS.times
+    OF_ADDRESS.add("2001:db8:7::/48", by=most - 1)
+
+    def guess(network, name):
+        client = Client(REMOTE_ADDR=f"2001:db8:{network}::1")
+        data = {"username": name, "password": "equivocada"}
+        return client.post("/admin/login/", data).context["form"].errors.as_text()
+
+    assert "Demasiados" not in guess("7:1", "nadie1")
+    assert "Demasiados" in guess("7:2", "nadie2")
+    assert "Demasiados" not in guess("8:1", "nadie3")
 
 
 @pytest.mark.usefixtures("carla")

@@ -1,6 +1,8 @@
 """Files in a bucket of an S3-compatible service. Loaded only if S3_BUCKET is set."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -19,6 +21,19 @@ MOST_AT_ONCE = 12
 _places = BoundedSemaphore(MOST_AT_ONCE)
 
 
+@contextmanager
+def _place() -> Iterator[None]:
+    """Hold one of the places. Raises BucketAway where none is free, or the bucket fails."""
+    if not _places.acquire(blocking=False):
+        raise BucketAway
+    try:
+        yield
+    except (BotoCoreError, ClientError, RetriesExceededError) as error:
+        raise BucketAway from error
+    finally:
+        _places.release()
+
+
 class BucketStorage(S3Storage):  # type: ignore[misc]
     """Private files of a bucket. With `base_url` the shop itself sends them under that path."""
 
@@ -35,21 +50,16 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
 
     def _open(self, name: str, mode: str = "rb") -> Any:
         """The file, with its whole content read. Raises FileNotFoundError and BucketAway."""
-        if not _places.acquire(blocking=False):
-            raise BucketAway
-        try:
+        with _place():
             opened = super()._open(name, mode)
             if "r" in mode:
                 _ = opened.file
-        except (BotoCoreError, ClientError, RetriesExceededError) as error:
-            raise BucketAway from error
-        finally:
-            _places.release()
         return opened
 
     def save(self, name: str | None, content: Any, max_length: int | None = None) -> str:
         try:
-            return str(super().save(name, content, max_length))
-        except (BotoCoreError, ClientError) as error:
+            with _place():
+                return str(super().save(name, content, max_length))
+        except BucketAway as error:
             # Visitors get the answer of a full disk: try again later.
             raise OSError(errno.ENOSPC, "The bucket does not accept the file") from error

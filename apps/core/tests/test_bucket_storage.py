@@ -68,6 +68,8 @@ def test_slow_bucket_holds_some_threads_of_a_process_only(bucket):
             others.enter_context(bucket_storage._places)
         with pytest.raises(BucketAway):
             files.open(name)
+        with pytest.raises(OSError, match="does not accept"):
+            files.save("otra.webp", ContentFile(b"picture"))
     assert files.open(name).read() == b"picture"
 
 

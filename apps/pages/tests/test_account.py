@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import escape
 
+from apps.classroom import views as classroom
 from apps.classroom.access_links import make_token
 from apps.classroom.accounts import set_password
 from apps.classroom.models import Account, Enrolment, Progress
@@ -375,33 +376,40 @@ def test_account_offers_the_rest_of_a_subject_to_those_who_have_lessons(signed_i
 
 
 # ---------------------------------------------------------------- whose links are always sent
-def links_of_an_hour(client, students):
+def links_of_an_hour(client, students, *, path="/login"):
     """The states of the mails after each of these has asked, all from one network."""
     for student in students:
-        ask(client, student.email)
-    return Counter(Mail.objects.filter(template="sign_in_link").values_list("status", flat=True))
+        client.post(path, {"email": student.email})
+    links = Mail.objects.filter(template__in=("sign_in_link", "classroom_link"))
+    return Counter(links.values_list("status", flat=True))
 
 
+@pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
 def test_links_to_addresses_that_somebody_typed_into_carts_count_as_mails_of_forms(
-    client, monkeypatch
+    client, monkeypatch, path
 ):
     """Else the academy would write to as many strangers as somebody can type."""
     monkeypatch.setattr(account, "LINKS", replace(account.LINKS, times=1000))
+    monkeypatch.setattr(classroom, "LINK_BY_VISITOR", replace(account.LINKS, times=1000))
     strangers = [Student.objects.create(email=f"nadie-{n}@example.com") for n in range(31)]
+    # An order that costs nothing gives each an account.
+    Account.objects.bulk_create(Account(student=student) for student in strangers)
 
-    links = links_of_an_hour(client, strangers)
+    links = links_of_an_hour(client, strangers, path=path)
 
     assert links == {"queued": FORM_MAILS_OF_NETWORK.times, "withheld": 1}
     assert ALL_FORMS.used("all") == 31
 
 
-def test_link_of_who_has_paid_or_confirmed_the_address_is_sent_in_spite_of_them(client, ana):
+@pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
+def test_link_of_who_has_paid_or_confirmed_the_address_is_sent_in_spite_of_them(client, ana, path):
     FORM_MAILS_OF_NETWORK.add("127.0.0.1", by=FORM_MAILS_OF_NETWORK.times)
     ALL_FORMS.add("all", by=ALL_FORMS.times)
     paid = Student.objects.create(email="pago@example.com")
     order = Order.objects.create(student=paid, email=paid.email, status="paid", total_amount=90)
     Payment.objects.create(order=order, reference="pi_paid", amount=90, status="succeeded")
     confirm_address(ana)
+    Account.objects.bulk_create(Account(student=student) for student in (paid, ana))
 
-    assert links_of_an_hour(client, [paid, ana]) == {"queued": 2}
+    assert links_of_an_hour(client, [paid, ana], path=path) == {"queued": 2}
     assert ALL_FORMS.used("all") == ALL_FORMS.times
