@@ -336,12 +336,19 @@ def with_few_requests(folder: Path, port: int, zone: str) -> Iterator[Callable[[
         yield status
 
 
-def test_visitor_who_asks_without_end_is_told_to_wait_and_others_are_not(tmp_path, port):
+@pytest.mark.parametrize(
+    ("address", "zone"),
+    [("192.0.2.1", "academia_asking"), ("2001:db8:0:{n:02x}::1", "academia_asking_48")],
+)
+def test_visitor_who_asks_without_end_is_told_to_wait_and_others_are_not(
+    tmp_path, port, address, zone
+):
     """Events, files and probes are counted apart."""
-    with running_shop(port), with_few_requests(tmp_path, port, "academia_asking") as status:
-        pages = [status(path, "192.0.2.1") for path in ("/precios", "/api/catalogue") * 4]
+    with running_shop(port), with_few_requests(tmp_path, port, zone) as status:
+        paths = ("/precios", "/api/catalogue") * 4
+        pages = [status(path, address.format(n=n)) for n, path in enumerate(paths)]
         uncounted = ("/static/site.css", "/healthz", EVENTS)
-        others = {status(path, "192.0.2.1") for path in uncounted * 3}
+        others = {status(path, address.format(n=0)) for path in uncounted * 3}
         another = status("/precios", "192.0.2.2")
 
     assert (pages, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
@@ -362,11 +369,17 @@ def test_stranger_who_asks_for_probes_without_end_is_told_to_wait(tmp_path, port
     assert (probes, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
 
 
-def test_stranger_who_forges_events_without_end_is_told_to_wait(tmp_path, port):
-    zone = "academia_events_asking"
+@pytest.mark.parametrize(
+    ("address", "zone"),
+    [
+        ("192.0.2.1", "academia_events_asking"),
+        ("2001:db8:0:{n:02x}::1", "academia_events_asking_48"),
+    ],
+)
+def test_stranger_who_forges_events_without_end_is_told_to_wait(tmp_path, port, address, zone):
     with running_shop(port), with_few_requests(tmp_path, port, zone) as status:
-        events = [status(EVENTS, "192.0.2.1") for _ in range(8)]
-        page, another = status("/precios", "192.0.2.1"), status(EVENTS, "192.0.2.2")
+        events = [status(EVENTS, address.format(n=n)) for n in range(8)]
+        page, another = status("/precios", address.format(n=0)), status(EVENTS, "192.0.2.2")
 
     assert (events, page, another) == ([200] * 5 + [429] * 3, 200, 200)
 

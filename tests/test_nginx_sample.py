@@ -770,3 +770,24 @@ def test_nginx_refuses_what_the_shop_would_refuse_for_its_size(site, path, large
         assert refused.json()["code"] == "too_large"
     else:
         assert "demasiado grande" in refused.content.decode()
+
+
+def test_limits_of_each_place_are_those_of_the_guide():
+    """The tests above replace some numbers by small ones. docs/security.md names these."""
+    own = {"visitor": 32, "56": 64, "48": 128}
+    expected = [
+        {**own, "large": 128, "large_visitor": 4, "large_48": 8},
+        {**own, "large_files": 144, "large_visitor": 4, "large_48": 8},
+        {"events": 64, "48": 128, "large_events": 512, "large_visitor": 8, "large_48": 16},
+        {"files": 256, "files_48": 1024},
+        {"large_staff": 48, "large_visitor": 4},
+    ]
+    lines = SAMPLE.read_text().splitlines()
+    places, before = [], 0
+    for number, line in enumerate(lines):
+        if found := re.fullmatch(r"\s*limit_conn academia_(\w+) (\d+);", line):
+            # Limits of one place stand together.
+            if number != before + 1:
+                places.append({})
+            places[-1][found[1]], before = int(found[2]), number
+    assert [place for place in places if place != {"uncounted": 1}] == expected

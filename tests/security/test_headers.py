@@ -6,6 +6,7 @@ import os
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from apps.core.web import csp_reports
@@ -183,3 +184,12 @@ def test_reports_have_limits():
     assert report(b"x" * (csp_reports.LARGEST_BODY + 1)).status_code == 413
     statuses = {report(b"{}").status_code for _ in range(2 * csp_reports.BY_VISITOR.times)}
     assert statuses == {204, 429}
+
+
+def test_session_cookie_goes_with_no_post_of_another_site(settings):
+    User.objects.create_superuser("carla", password="una-clave-de-prueba")
+    client = Client()
+    client.post("/admin/login/", {"username": "carla", "password": "una-clave-de-prueba"})
+
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    assert (cookie["samesite"], cookie["httponly"]) == ("Lax", True)
