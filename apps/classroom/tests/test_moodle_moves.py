@@ -9,8 +9,12 @@ from apps.classroom.models import AccessChange, Account
 from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.sync import sync_classroom
 from apps.orders.by_staff.merge_students import merge_students
+from apps.orders.tests.test_gift_attacks import mailbox_busy, sent_to, work_later  # noqa: F401
+from apps.orders.tests.test_gift_people import LEA, correct
+from apps.orders.tests.test_gifts import LEO, pay, place_gift
 from apps.students.services import announce_new_email, find_or_create_student
 from tests.helpers.factories import make_subject
+from tests.helpers.refunds import make_clerk
 
 pytestmark = pytest.mark.django_db
 
@@ -113,3 +117,29 @@ def test_access_moves_from_the_merged_account_to_the_other_one(moodle, ana, reve
 
     assert set(moodle.enrolments) == {(kept, first), (kept, second)}
     assert not AccessChange.objects.exclude(status="done").exists()
+
+
+def test_waiting_gift_mail_tells_nobody_the_user_of_its_new_recipient(
+    moodle,
+    api,
+    sandbox,
+    work,
+    client,
+    mailbox_busy,  # noqa: F811
+    mailoutbox,
+):
+    """The account is older than the shop: its mail has no link, by which the guard knew others."""
+    subject = make_subject()
+    moodle.add_course("MICRO", f"asignatura-{subject.pk}")
+    moodle.add_user(username="lea.garcia.1994", email=LEA, password="x")
+    order = pay(place_gift(api, subject=subject))
+    work()
+    client.force_login(make_clerk())
+    assert correct(client, order.gift, recipient_email=LEA).status_code == 302
+    work()
+
+    mailbox_busy()
+    work_later(work)
+
+    assert [mail for mail in sent_to(mailoutbox, LEO) if "lea.garcia" in mail.body] == []
+    assert [mail for mail in sent_to(mailoutbox, LEA) if "lea.garcia.1994" in mail.body]
