@@ -43,7 +43,7 @@ class OwnCampaign:
         return place.university in self.universities or place.degree in self.degrees
 
 
-# The campaigns that this member of staff has saved in the last 30 days and that count now or later.
+# The campaigns of this member of staff that share a percentage with prices now.
 OwnCampaigns = Callable[[Any], Sequence[OwnCampaign]]
 
 # The least price in euros with which a subject makes no cart cheaper.
@@ -93,7 +93,7 @@ def least_price(user: Any) -> Decimal:
 
 
 def own_campaigns(user: Any) -> list[OwnCampaign]:
-    """Return the campaigns that the user saved in the last 30 days."""
+    """Return the campaigns of the user that share a percentage with prices now."""
     return [campaign for find in _own_campaigns for campaign in find(user)]
 
 

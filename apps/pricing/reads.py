@@ -157,17 +157,25 @@ def least_subject_price() -> Decimal:
 
 
 def own_campaigns_of(user: Any) -> list[OwnCampaign]:
-    """The campaigns that this user has saved in the last 30 days and that lower prices."""
+    """The campaigns that this user has saved and that lower prices, for 30 days.
+
+    The days begin when a campaign was saved, or when it begins if that is later.
+    """
+    since = timezone.now() - WINDOW
     saved = StaffAction.objects.filter(
         actor=user,
         about=Campaign._meta.label_lower,
         kind__in=(StaffAction.Kind.ADDED, StaffAction.Kind.CHANGED),
-        at__gte=timezone.now() - WINDOW,
-    )
-    ids = {int(pk) for pk in saved.values_list("object_id", flat=True) if pk.isdecimal()}
+    ).values_list("object_id", "at")
+    ids, lately = set(), set()
+    for pk, at in saved:
+        if pk.isdecimal():
+            ids.add(int(pk))
+            lately |= {int(pk)} if at >= since else set()
     if not ids:
         return []
-    rows = Campaign.objects.filter(pk__in=ids, active=True).exclude(last_on__lt=today())
+    counts = Q(pk__in=lately) | Q(first_on__gte=timezone.localdate(since))
+    rows = Campaign.objects.filter(counts, pk__in=ids, active=True).exclude(last_on__lt=today())
     return [
         OwnCampaign(
             row.percent,

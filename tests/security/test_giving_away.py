@@ -43,7 +43,14 @@ from apps.catalogue.services import prices_changed_by, set_lesson_status
 from apps.classroom.models import Enrolment, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.errors import AcademyError
-from apps.core.models import DeletedRow, Mail, StaffDiscount, StaffExtension, StaffLimit
+from apps.core.models import (
+    DeletedRow,
+    Mail,
+    StaffAction,
+    StaffDiscount,
+    StaffExtension,
+    StaffLimit,
+)
 from apps.core.staff.recycle_bin import keep
 from apps.leads.models import Lead
 from apps.orders.by_staff.create import OrderRefused
@@ -410,6 +417,14 @@ def campaign_beside_a_lowered_price(client, clerk, too_much):
 def lowered_price_beside_a_campaign(client, clerk, too_much):
     save_campaign(client, percent=11 if too_much else 10)
     # 10 % less, and 10 % of that: 19 % in all.
+    return save_price(client, make_subject(), "172,80" if not too_much else "172,00")
+
+
+def lowered_price_beside_a_campaign_to_come(client, clerk, too_much):
+    """It was saved more than 30 days ago."""
+    soon = f"{timezone.localdate() + timedelta(days=9):%d/%m/%Y}"
+    save_campaign(client, percent=11 if too_much else 10, first_on=soon, last_on=soon)
+    StaffAction.objects.update(at=timezone.now() - timedelta(days=31))
     return save_price(client, make_subject(), "172,80" if not too_much else "172,00")
 
 
@@ -935,6 +950,7 @@ WAYS = [
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,
     campaign_beside_a_lowered_price, lowered_price_beside_a_campaign,
+    lowered_price_beside_a_campaign_to_come,
     subject_moved_to_an_own_campaign,
     price_of_a_subject, price_of_a_lesson,
     subject_moved_to_a_campaign, subject_moved_to_a_campaign_of_the_calculator,

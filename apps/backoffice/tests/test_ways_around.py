@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.catalogue.exchange.columns import COLUMNS, BadCell
 from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.models.lessons import LAST_POSITION
 from apps.classroom.models import MoodleCourse
 from apps.core.models import DeletedRow, Mail, SiteSettings, StaffAction
 from apps.core.staff.answer_limits import TO_MAILBOX
@@ -429,3 +430,13 @@ def test_phone_of_a_student_is_a_number_with_its_prefix(client, phone):
     assert student.phone == ANA["phone"]
     assert change(client, student, phone="+34 600-999-888").status_code == 302
     assert student.phone == "+34600999888"
+
+
+def test_lesson_is_added_after_one_at_the_last_position():
+    subject = make_subject(lessons=1)
+    subject.lessons.update(position=LAST_POSITION)
+
+    new = Lesson.objects.create(subject=subject, title="Repaso", price=55)
+
+    assert new.position == LAST_POSITION
+    assert list(subject.lessons.all())[-1] == new

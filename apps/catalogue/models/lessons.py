@@ -38,8 +38,13 @@ class LessonQuerySet(RecordedQuerySet["Lesson"]):
             .annotate(last=Max("position"))
         )
         for lesson in new:
-            last[lesson.subject_id] = last.get(lesson.subject_id, 0) + 1
+            # Lessons with the same position are in the order of their ids.
+            last[lesson.subject_id] = min(last.get(lesson.subject_id, 0) + 1, LAST_POSITION)
             lesson.position = last[lesson.subject_id]
+
+
+# The largest number of a smallint.
+LAST_POSITION = 32_767
 
 
 class Lesson(Recorded):

@@ -31,6 +31,13 @@ LONGEST = 100_000
 # The parser looks through all open elements at each block: 100 KB of "<ul>" took 4 s.
 MOST_OPEN = 50
 _VOID = {"br", "hr"}
+# One of these that is left open is opened again in each later block, with its attributes (HTML,
+# "reconstruct the active formatting elements"): 98 KB became 305 MB.
+_FORMATTING = {"a", "b", "em", "i", "small", "strong", "u"}
+_WITHIN_LINES = {*_FORMATTING, "abbr", "br", "sub", "sup"}
+LONGEST_ATTRIBUTE = 2_000
+# The code of a refusal of a text that takes much to clean.
+COSTLY = "costly"
 # A tag without its ">", which the parser looks for again from each tag: 20 KB of "<a " took 12 s.
 _UNENDED = re.compile(r"<[a-z/?][^<>]*(?=<|\Z)", re.IGNORECASE)
 _SHOWN_OF_TAG = 40
@@ -61,6 +68,8 @@ class _Refused(HTMLParser):
         self.text: list[str] = []
         self.values: list[str] = []
         self.most_open = 0
+        # Formatting elements that are open where a block begins or ends, or the text ends.
+        self.left_open: dict[str, None] = {}
         self._open: Counter[str] = Counter()
 
     def handle_data(self, data: str) -> None:
@@ -71,13 +80,24 @@ class _Refused(HTMLParser):
         self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
+        self._end_line(tag)
         # The end of another element closes none.
         self._open[tag] -= self._open[tag] > 0
+
+    def close(self) -> None:
+        super().close()
+        self._end_line("")
+
+    def _end_line(self, tag: str) -> None:
+        if tag not in _WITHIN_LINES:
+            left = sorted(name for name in _FORMATTING if self._open[name])
+            self.left_open |= dict.fromkeys(f"<{name}>" for name in left)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in TAGS:
             self.found[f"<{tag}>"] = None
             return
+        self._end_line(tag)
         if tag not in _VOID:
             self._open[tag] += 1
             self.most_open = max(self.most_open, self._open.total())
@@ -101,13 +121,22 @@ def check_html(html: str) -> None:
     parser = _Refused()
     parser.feed(html)
     parser.close()
-    if parser.found:
-        raise ValidationError(f"Esto no se puede publicar: {', '.join(parser.found)}.")
+    if any(len(value) > LONGEST_ATTRIBUTE for value in parser.values):
+        most = grouped(LONGEST_ATTRIBUTE)
+        raise ValidationError(f"Un atributo tiene más de {most} caracteres.", COSTLY)
     if parser.most_open > MOST_OPEN:
         raise ValidationError(
             f"Hay más de {MOST_OPEN} elementos abiertos a la vez: cierra cada uno, como en "
-            "<li>…</li>."
+            "<li>…</li>.",
+            COSTLY,
         )
+    if parser.left_open:
+        names = ", ".join(parser.left_open)
+        raise ValidationError(
+            f"Cierra cada elemento en el mismo párrafo o punto en el que lo abres: {names}.", COSTLY
+        )
+    if parser.found:
+        raise ValidationError(f"Esto no se puede publicar: {', '.join(parser.found)}.")
     # A ">" within quotes ends no tag.
     if any(map(names_friend_code, ("".join(parser.text), *parser.values))):
         raise ValidationError(FRIEND_CODE_REFUSED)

@@ -11,7 +11,13 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from apps.core.legal.publish import FIRST_VERSION
-from apps.core.legal.staff_html import LONGEST, check_html, clean_html
+from apps.core.legal.staff_html import (
+    COSTLY,
+    LONGEST,
+    LONGEST_ATTRIBUTE,
+    check_html,
+    clean_html,
+)
 from apps.core.models import LegalText, SiteSettings
 from tests.helpers.admin import admin_url
 from tools.dev.processes import ROOT
@@ -85,6 +91,37 @@ def test_form_refuses_many_elements_that_are_open_at_once(part):
     with pytest.raises(ValidationError, match="abiertos a la vez"):
         check_html(part * 60)
     check_html("<ul><li>x<br>y</li></ul>" * 60)
+
+
+@pytest.mark.parametrize(
+    ("html", "names"),
+    [
+        ('<p><a href="/" title="x"></p><p>y</p>', "<a>"),
+        ("<p><b>uno<p>dos</b></p>", "<b>"),
+        ("<ul><li><em><strong>uno</li><li>dos</li></ul>", "<em>, <strong>"),
+        ("<p>uno</p><u>dos", "<u>"),
+    ],
+)
+def test_form_refuses_formatting_that_is_open_where_a_block_ends(html, names):
+    """Browsers, and the cleaner, open it again in each later block: 98 KB became 305 MB."""
+    with pytest.raises(ValidationError) as refused:
+        check_html(html)
+    assert str(refused.value.messages[0]).endswith(f"{names}.")
+    assert refused.value.code == COSTLY
+
+
+def test_form_refuses_a_long_attribute():
+    with pytest.raises(ValidationError, match="Un atributo tiene más de"):
+        check_html(f'<p><a href="/{"x" * LONGEST_ATTRIBUTE}">y</a></p>')
+
+
+@pytest.mark.django_db
+def test_preview_does_not_render_a_text_that_takes_much_to_clean(client, monkeypatch):
+    client.force_login(User.objects.create_superuser("carla"))
+    body = '<p><a href="/" title="x"></p>' + "<p>y</p>" * 100
+    answer = client.post("/admin/core/legaltext/vista-previa/", {"title": "T", "body": body})
+    assert "Cierra cada elemento" in answer.text
+    assert "<p>y</p>" not in answer.text
 
 
 @pytest.mark.parametrize(
