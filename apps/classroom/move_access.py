@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.utils import timezone
 
+from apps.classroom.backends.base import Item
 from apps.classroom.models import (
     Account,
     Enrolment,
@@ -12,7 +13,7 @@ from apps.classroom.models import (
     Provisioning,
 )
 from apps.classroom.provisioning import retry_provisioning
-from apps.classroom.rights import update_enrolments
+from apps.classroom.rights import row_key, update_enrolments
 from apps.classroom.sync import queue_sync
 from apps.students.models import Student
 
@@ -80,9 +81,10 @@ def _move_account(merged: Student, into: Student) -> None:
 def _move_enrolments(merged: Student, into: Student) -> None:
     """Move the rows, which have the day of the enrolment; those that `into` has too are deleted."""
     for model in (Enrolment, Progress):
-        has = set(model._default_manager.filter(student=into).values_list("subject", "lesson"))
+        rows = model._default_manager.filter(student=into).values_list("subject_id", "lesson_id")
+        has = {row_key(Item(*row)) for row in rows}
         for row in model._default_manager.filter(student=merged):
-            if (row.subject_id, row.lesson_id) in has:
+            if row_key(Item(row.subject_id, row.lesson_id)) in has:
                 row.delete()
             else:
                 row.student = into

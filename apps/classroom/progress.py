@@ -14,6 +14,7 @@ from django.utils import timezone
 from apps.classroom.backends import current_classroom
 from apps.classroom.backends.base import Item, Seen
 from apps.classroom.models import Account, Enrolment, Progress, Provisioning
+from apps.classroom.rights import row_key
 from apps.core.dates import today
 from apps.core.models import SiteSettings
 from apps.students.models import Student
@@ -67,13 +68,13 @@ def _store(account: Account, seen: dict[Item, Seen]) -> None:
     # Erased or merged while the classroom answered.
     if student.erased_at is not None or not accounts.exists():
         return
+    known = {
+        row_key(Item(row.subject_id, row.lesson_id)): row
+        for row in Progress.objects.filter(student=student)
+    }
     for item, found in seen.items():
-        same = Progress.objects.filter(
-            student=student, subject=item.subject_id, lesson=item.lesson_id
-        )
-        row = same.first() or Progress(
-            student=student, subject_id=item.subject_id, lesson_id=item.lesson_id
-        )
+        row = known.get(row_key(item)) or Progress(student=student, lesson_id=item.lesson_id)
+        row.subject_id = item.subject_id
         row.done, row.total, row.last_access_at = found
         row.measured_at = timezone.now()
         row.save()

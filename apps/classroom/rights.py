@@ -77,12 +77,12 @@ def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list
 
 def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) -> None:
     existing = {
-        _row_key(Item(row.subject_id, row.lesson_id)): row
+        row_key(Item(row.subject_id, row.lesson_id)): row
         for row in Enrolment.objects.filter(student=student)
     }
     best: dict[tuple[bool, int], Right] = {}
     for right in rights:
-        key = _row_key(right.item)
+        key = row_key(right.item)
         best[key] = max(best.get(key, right), right, key=Right.priority)
     new: list[Enrolment] = []
     changed: list[Enrolment] = []
@@ -110,7 +110,7 @@ def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) 
     Enrolment.objects.bulk_update(changed, ["subject", "state", "ends_on"])
 
 
-def _row_key(item: Item) -> tuple[bool, int]:
+def row_key(item: Item) -> tuple[bool, int]:
     """What tells a student's enrolments apart: the lesson alone, which staff move between subjects.
 
     Who has bought it before and after has two rights, and one enrolment.

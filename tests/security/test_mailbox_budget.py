@@ -13,7 +13,7 @@ from apps.core.dates import today
 from apps.core.errors import TooManyRequests
 from apps.core.mail import recipient_limits
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK, Origin, may_be_sent
 from apps.core.mail.registry import registered_mails, render_mail, student_of
 from apps.core.mail.samples import STAFF, mail_preview
 from apps.core.models import Mail
@@ -81,6 +81,20 @@ def test_reminders_of_thirty_carts_reach_one_mailbox_once():
     queue_due_reminders()
 
     assert list(Mail.objects.values_list("to", flat=True)) == [TAGGED[-1]]
+
+
+@pytest.mark.parametrize("origin", [Origin.EVENT, Origin.ORDER])
+def test_mails_that_are_withheld_use_up_none_of_others(settings, origin):
+    """One mailbox, or one network, would withhold the mails of everybody."""
+    budget_is(settings)
+    limit = recipient_limits._OF_ALL[origin]
+    for _ in range(10):
+        queue_to("ana@example.com", origin)
+    assert limit.used("all") == BUDGET
+
+    FORM_MAILS_OF_NETWORK.add("192.0.2.1", by=FORM_MAILS_OF_NETWORK.times)
+    assert not may_be_sent(origin, "bruno@example.com", network="192.0.2.1")
+    assert limit.used("all") == BUDGET
 
 
 def test_mails_without_a_form_have_a_limit_for_all_mailboxes_together(monkeypatch):

@@ -11,16 +11,25 @@ from apps.catalogue.models import Lesson
 from apps.catalogue.services import refresh_noted_counts
 from apps.classroom import sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
-from apps.classroom.backends.base import Item, Right
+from apps.classroom.backends.base import Item, Right, Seen
 from apps.classroom.backends.local import LocalClassroom
-from apps.classroom.models import AccessChange, Enrolment, Provisioning, Semester
+from apps.classroom.models import (
+    AccessChange,
+    Account,
+    Enrolment,
+    Progress,
+    Provisioning,
+    Semester,
+)
+from apps.classroom.move_access import _move_enrolments
+from apps.classroom.progress import _store
 from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.reads import subjects_of
 from apps.classroom.rights import access_end, rights_of
 from apps.classroom.sync import sync_classroom
 from apps.core.retries import RETRY_DELAYS
 from apps.students.models import Student
-from apps.students.services import block_student, unblock_student
+from apps.students.services import block_student, find_or_create_student, unblock_student
 from apps.students.signals import student_blocked, student_unblocked
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
@@ -282,3 +291,24 @@ def test_lesson_that_staff_have_moved_is_opened_for_who_buys_it_again(ana, grant
     assert sorted(rows, key=str) == sorted(
         [(lesson.pk, "open"), (None, "open"), (None, "open")], key=str
     )
+
+
+def test_moved_lesson_keeps_one_progress_and_one_enrolment_in_a_merge(ana, granted, micro, stats):
+    lesson = stats.lessons.first()
+    other = find_or_create_student(email="ana.gil@example.com", phone="+34600111112")
+    moved = Enrolment.objects.get(student=ana, lesson=lesson)
+    Enrolment.objects.create(
+        student=other, subject=micro, lesson=lesson, provisioning=moved.provisioning
+    )
+    for student, subject in ((ana, stats), (other, micro)):
+        Progress.objects.create(
+            student=student, subject=subject, lesson=lesson, measured_at=timezone.now()
+        )
+    account = Account.objects.get(student=ana)
+
+    _store(account, {Item(micro.pk, lesson.pk): Seen(1, 2, None)})
+    _move_enrolments(other, ana)
+
+    assert Enrolment.objects.get(lesson=lesson).student == ana
+    row = Progress.objects.get(lesson=lesson)
+    assert (row.student, row.subject, row.done) == (ana, micro, 1)

@@ -102,9 +102,12 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     # Both are counted, whatever the first one says.
     fits_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
     fits_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
-    of_all = origin not in _OF_ALL or _fits(_OF_ALL[origin], "all")
-    of_network = not network or _fits(FORM_MAILS_OF_NETWORK, network)
-    return fits_hour and fits_day and of_all and of_network
+    if not (fits_hour and fits_day):
+        return False
+    # A mail that a narrower budget withholds uses up none that others share.
+    if network and not _fits(FORM_MAILS_OF_NETWORK, network):
+        return False
+    return origin not in _OF_ALL or _fits(_OF_ALL[origin], "all")
 
 
 def link_was_used(origin: Origin, email: str) -> None:
