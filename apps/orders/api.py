@@ -287,7 +287,8 @@ def _gift_answer(order: Order, is_buyers_alone: bool) -> dict[str, object]:
     gift = Gift.objects.filter(order=order).first()
     if gift is None:
         return {}
-    email = _address_at_payment(order, is_buyers_alone, gift.recipient_email)
+    address = gift.address_for_buyer
+    email = _address_at_payment(order, is_buyers_alone, address) if address else "•••"
     return {"gift": {"email": email, "deliver_on": gift.deliver_on, "status": gift.status}}
 
 

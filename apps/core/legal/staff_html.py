@@ -34,7 +34,7 @@ _VOID = {"br", "hr"}
 # One of these that is left open is opened again in each later block, with its attributes (HTML,
 # "reconstruct the active formatting elements"): 98 KB became 305 MB.
 _FORMATTING = {"a", "b", "em", "i", "small", "strong", "u"}
-_WITHIN_LINES = {*_FORMATTING, "abbr", "br", "sub", "sup"}
+_BLOCKS = TAGS - {*_FORMATTING, "abbr", "br", "sub", "sup"}
 LONGEST_ATTRIBUTE = 2_000
 # The code of a refusal of a text that takes much to clean.
 COSTLY = "costly"
@@ -89,7 +89,8 @@ class _Refused(HTMLParser):
         self._end_line("")
 
     def _end_line(self, tag: str) -> None:
-        if tag not in _WITHIN_LINES:
+        # Elements that are not allowed are named by themselves.
+        if tag in _BLOCKS or not tag:
             left = sorted(name for name in _FORMATTING if self._open[name])
             self.left_open |= dict.fromkeys(f"<{name}>" for name in left)
 

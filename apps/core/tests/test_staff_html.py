@@ -110,6 +110,12 @@ def test_form_refuses_formatting_that_is_open_where_a_block_ends(html, names):
     assert refused.value.code == COSTLY
 
 
+def test_form_names_an_element_that_is_not_allowed_within_formatting():
+    """Word processors write such a text."""
+    with pytest.raises(ValidationError, match="no se puede publicar: <span>"):
+        check_html("<p><b><span>Título</span></b></p>")
+
+
 def test_form_refuses_a_long_attribute():
     with pytest.raises(ValidationError, match="Un atributo tiene más de"):
         check_html(f'<p><a href="/{"x" * LONGEST_ATTRIBUTE}">y</a></p>')

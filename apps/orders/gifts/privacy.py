@@ -22,7 +22,7 @@ from apps.orders.gifts.change import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag
 from apps.orders.ledger.locks import lock_orders
-from apps.orders.models import Gift, Order, OrderEvent
+from apps.orders.models import Gift, Order
 from apps.orders.models.gift import GiftQuerySet
 from apps.orders.models.statuses import SOLD, EventKind
 from apps.students.models import Student
@@ -42,17 +42,15 @@ def _received(email: str) -> GiftQuerySet:
 
 def _export(email: str) -> dict[str, Any]:
     given = list(_given(email).order_by("-pk")[:MOST_ROWS])
-    orders = [gift.order_id for gift in given]
-    changed = OrderEvent.objects.filter(order__in=orders, kind=EventKind.GIFT_CHANGED)
-    # The buyer is not told which address its recipient has given staff.
-    moved = set(changed.values_list("order_id", flat=True))
+    corrected = Gift.objects.filter(pk__in=[gift.pk for gift in given]).corrected()
+    hidden = set(corrected.values_list("pk", flat=True))
     return {
         "hechos": [
             {
                 **_facts(gift),
                 "pedido": gift.order_id,
                 "para": gift.recipient_name,
-                "correo": "" if gift.order_id in moved else gift.recipient_email,
+                "correo": "" if gift.pk in hidden else gift.recipient_email,
             }
             for gift in given
         ],

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from apps.orders.models.order import Order
+from apps.orders.models.statuses import EventKind
 from apps.students.models import Student
 
 NAME_LENGTH = 60
@@ -13,6 +14,10 @@ MESSAGE_LENGTH = 500
 class GiftQuerySet(models.QuerySet["Gift"]):
     def waiting(self) -> "GiftQuerySet":
         return self.filter(status=Gift.Status.WAITING)
+
+    def corrected(self) -> "GiftQuerySet":
+        """Gifts that staff have changed. Their buyers are not told the address of today."""
+        return self.filter(order__events__kind=EventKind.GIFT_CHANGED)
 
 
 class Gift(models.Model):
@@ -66,3 +71,9 @@ class Gift(models.Model):
     def __str__(self) -> str:
         # Without names and address: who may not see a gift reads which rows forbid a deletion.
         return f"Regalo del pedido {self.order_id}"
+
+    @property
+    def address_for_buyer(self) -> str:
+        """The recipient's address, or an empty string if its buyer may not have typed it."""
+        is_corrected = Gift.objects.filter(pk=self.pk).corrected().exists()
+        return "" if is_corrected else self.recipient_email

@@ -342,3 +342,9 @@ def test_buyer_reads_nowhere_the_address_that_staff_have_corrected(
         answer = buyer.get(path)
         assert answer.status_code == 200
         assert LEA not in answer.text
+    paid = {"payment_intent_id": order.stripe_payment_intent_id}
+    assert api.get("orders/by-payment", **paid)[1]["gift"]["email"] == "•••"
+    confirmation = Mail.objects.get(template="order_confirmation")
+    text = render_mail(confirmation.template, confirmation.context, reveal=True).text
+    assert "Es un regalo: quien lo recibe" in text
+    assert LEA not in text
