@@ -140,17 +140,14 @@ def send_new_link(email: str, *, origin: Origin | None = None, network: str = ""
     """Mail a new one-time link if an account has that e-mail; otherwise do nothing.
 
     `origin` says who asks, if it may be somebody else than a stranger. Strangers make accounts of
-    typed addresses with orders that cost nothing, so the reserve of links is for who has confirmed
-    the address, or has paid: links of others count as mails of forms, of the asking `network` and
-    of all.
+    typed addresses with orders that cost nothing: the links of who has neither confirmed the
+    address nor paid count among those of the asking `network`, and as mails of forms.
     """
     account = _account_with(email)
     if account is None or account.student.erased_at is not None:
         return
-    asked_by = ""
-    student = account.student
-    if origin is None and student.email_confirmed_at is None and not has_paid(student.pk):
-        origin, asked_by = Origin.ORDER, network
+    is_sure = origin or account.student.email_confirmed_at or has_paid(account.student_id)
+    asked_by = "" if is_sure else network
     _queue_link(account, secrets.token_hex(8), origin=origin, network=asked_by)
 
 

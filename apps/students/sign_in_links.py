@@ -36,16 +36,14 @@ def send_sign_in_link(
     """Mail a sign-in link if a student has that address; otherwise do nothing.
 
     `origin` says who asks, if it may be somebody else than a stranger. With `to_classroom` the link
-    leads on to the classroom. Strangers make a student of any address by typing it into a cart, so
-    the reserve is for who has confirmed the address, or has paid: links of others count as mails of
-    forms, of the asking `network` and of all.
+    leads on to the classroom. Strangers make a student of any address by typing it into a cart: the
+    links of who has neither confirmed the address nor paid count among those of the asking
+    `network`, and as mails of forms.
     """
     student = Student.objects.with_email(email)
     if student is None or student.erased_at is not None:
         return
-    asked_by = ""
-    if origin is None and student.email_confirmed_at is None and not has_paid(student.pk):
-        origin, asked_by = Origin.ORDER, network
+    is_sure = origin or student.email_confirmed_at or has_paid(student.pk)
     link = SignInLink.objects.create(student=student, to_classroom=to_classroom)
     queue_mail(
         key=f"sign-in-link:{link.pk}",
@@ -53,7 +51,7 @@ def send_sign_in_link(
         to=student.email,
         context={"link_id": link.pk},
         origin=origin,
-        network=asked_by,
+        network="" if is_sure else network,
     )
 
 

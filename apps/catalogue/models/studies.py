@@ -421,7 +421,9 @@ class Subject(HasStudyFacts):
 
     def refuses_return(self, by: Any) -> str:
         """Why this member of staff may not bring the row back from the bin; empty if they may."""
-        if not may_change_vat(by) and self.vat != Subject.objects.vat_of_new(self.degree_id):
+        # Of a degree without subjects, or with several rates, nothing says that this one is wrong.
+        others = Subject.objects.filter(degree=self.degree_id).vat_by_degree()
+        if not may_change_vat(by) and others.get(self.degree_id, self.vat) != self.vat:
             return f"«{self}» tiene otro IVA que su grado, y no puedes cambiarlo."
         return self.refuses_sale(by)
 

@@ -66,6 +66,8 @@ _OF_ALL = {Origin.FORM: ALL_FORMS, Origin.ORDER: ALL_FORMS, Origin.EVENT: ALL_EV
 # causes. Other forms have as much again, each by itself: it takes several networks to use up the
 # shared limit, which withholds mails and refuses nothing that is done without them.
 FORM_MAILS_OF_NETWORK = Limit("form-mails-network", times=30, seconds=HOUR)
+# The links that one network asks for, to students who have neither confirmed the address nor paid.
+LINKS_OF_NETWORK = Limit("links-network", times=30, seconds=HOUR)
 # The budget of a day, in budgets of an hour.
 HOURS_A_DAY = 4
 
@@ -74,7 +76,8 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     """Count a mail to this mailbox. Return whether it may be sent; otherwise withhold it.
 
     Notices of one `kind` share a budget: many forms of one kind do not use up that of the others.
-    `network` is that of the visitor who causes the mail now, where the form does not count it.
+    `network` is that of the visitor who causes the mail now, where the form does not count it. A
+    link has one if anybody may have typed the address.
     Call it in the transaction that queues the mail: without the mail, nothing is counted. Raises
     TooManyRequests for a form whose visitor has to wait. That depends on earlier forms alone. If it
     depended on all mails, it would tell a stranger what the owner of the address has bought.
@@ -84,8 +87,13 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
         return True
     if origin is Origin.NOTICE:
         return _fits(NOTICES, f"{kind} {mailbox}")
-    if origin in RESERVES and _fits(RESERVES[origin], mailbox):
-        return True
+    if origin in RESERVES:
+        if network and not _fits(LINKS_OF_NETWORK, network):
+            return False
+        if _fits(RESERVES[origin], mailbox):
+            return not network or _fits(ALL_FORMS, "all")
+    elif network and not _fits(FORM_MAILS_OF_NETWORK, network):
+        return False
     an_hour = settings.MAILS_PER_RECIPIENT - RESERVED
     if origin in (Origin.OWNER_FORM, Origin.OWNER_ORDER):
         # A shared computer may be known: a mailbox has a budget. Nobody else uses it up, and it
@@ -102,12 +110,9 @@ def may_be_sent(origin: Origin, email: str, *, kind: str = "", network: str = ""
     # Both are counted, whatever the first one says.
     fits_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
     fits_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
-    if not (fits_hour and fits_day):
-        return False
-    # A mail that a narrower budget withholds uses up none that others share.
-    if network and not _fits(FORM_MAILS_OF_NETWORK, network):
-        return False
-    return origin not in _OF_ALL or _fits(_OF_ALL[origin], "all")
+    # A mail that a narrower budget withholds uses up none of the next ones.
+    shared = ALL_FORMS if origin in RESERVES and network else _OF_ALL.get(origin)
+    return fits_hour and fits_day and (shared is None or _fits(shared, "all"))
 
 
 def link_was_used(origin: Origin, email: str) -> None:

@@ -18,7 +18,7 @@ from apps.classroom import views as classroom
 from apps.classroom.access_links import make_token
 from apps.classroom.accounts import set_password
 from apps.classroom.models import Account, Enrolment, Progress
-from apps.core.mail.recipient_limits import ALL_FORMS, FORM_MAILS_OF_NETWORK
+from apps.core.mail.recipient_limits import ALL_FORMS, LINKS_OF_NETWORK, Origin, may_be_sent
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail, SiteSettings
 from apps.core.privacy import erase_all
@@ -397,13 +397,24 @@ def test_links_to_addresses_that_somebody_typed_into_carts_count_as_mails_of_for
 
     links = links_of_an_hour(client, strangers, path=path)
 
-    assert links == {"queued": FORM_MAILS_OF_NETWORK.times, "withheld": 1}
-    assert ALL_FORMS.used("all") == FORM_MAILS_OF_NETWORK.times, "what is withheld takes none"
+    assert links == {"queued": LINKS_OF_NETWORK.times, "withheld": 1}
+    assert ALL_FORMS.used("all") == LINKS_OF_NETWORK.times, "what is withheld takes none"
+
+
+@pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
+def test_first_link_is_sent_although_carts_in_its_name_used_up_the_mailbox(client, settings, path):
+    """So it is to a student with a voucher, who has neither paid nor used a link yet."""
+    student = Student.objects.create(email="eva@example.com")
+    Account.objects.create(student=student)
+    for _ in range(settings.MAILS_PER_RECIPIENT):
+        may_be_sent(Origin.EVENT, student.email)
+
+    assert links_of_an_hour(client, [student], path=path) == {"queued": 1}
 
 
 @pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
 def test_link_of_who_has_paid_or_confirmed_the_address_is_sent_in_spite_of_them(client, ana, path):
-    FORM_MAILS_OF_NETWORK.add("127.0.0.1", by=FORM_MAILS_OF_NETWORK.times)
+    LINKS_OF_NETWORK.add("127.0.0.1", by=LINKS_OF_NETWORK.times)
     ALL_FORMS.add("all", by=ALL_FORMS.times)
     paid = Student.objects.create(email="pago@example.com")
     order = Order.objects.create(student=paid, email=paid.email, status="paid", total_amount=90)
