@@ -43,7 +43,7 @@ class OwnCampaign:
         return place.university in self.universities or place.degree in self.degrees
 
 
-# The campaigns of this member of staff that share a percentage with prices now.
+# The campaigns of this member of staff that count together with the prices they have lowered.
 OwnCampaigns = Callable[[Any], Sequence[OwnCampaign]]
 
 # The least price in euros with which a subject makes no cart cheaper.
@@ -93,7 +93,7 @@ def least_price(user: Any) -> Decimal:
 
 
 def own_campaigns(user: Any) -> list[OwnCampaign]:
-    """Return the campaigns of the user that share a percentage with prices now."""
+    """Return the campaigns of the user that count together with the prices they have lowered."""
     return [campaign for find in _own_campaigns for campaign in find(user)]
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from django.db.models import Q
 
+from apps.catalogue.models import Lesson
 from apps.catalogue.services import note_changed_enrolments
 from apps.classroom.backends.base import Item, Right
 from apps.classroom.models import Enrolment, Provisioning, Semester
@@ -71,7 +72,6 @@ def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list
     locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
     rights = rights_of(locked)
     _write_enrolments(locked, rights, order_id)
-    note_changed_enrolments(right.item.subject_id for right in rights)
     return locked, rights
 
 
@@ -84,10 +84,14 @@ def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) 
     for right in rights:
         key = row_key(right.item)
         best[key] = max(best.get(key, right), right, key=Right.priority)
+    lessons = [right.item.lesson_id for right in best.values() if right.item.lesson_id]
+    # A lesson is shown below its subject of today.
+    subjects = dict(Lesson.objects.filter(pk__in=lessons).values_list("pk", "subject_id"))
     new: list[Enrolment] = []
     changed: list[Enrolment] = []
     for key, right in best.items():
         row = existing.get(key)
+        subject_id = subjects.get(right.item.lesson_id or 0, right.item.subject_id)
         if right.state == "withdrawn":
             if row is not None:
                 row.delete()
@@ -95,19 +99,19 @@ def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) 
         if row is None:
             row = Enrolment(
                 student=student,
-                subject_id=right.item.subject_id,
                 lesson_id=right.item.lesson_id,
                 provisioning_id=order_id,
             )
             new.append(row)
-        elif (row.state, row.ends_on) == (right.state, right.ends_on):
+        elif (row.subject_id, row.state, row.ends_on) == (subject_id, right.state, right.ends_on):
             continue
         else:
             changed.append(row)
-        row.subject_id = right.item.subject_id
+        row.subject_id = subject_id
         row.state, row.ends_on = Enrolment.State(right.state), right.ends_on
     Enrolment.objects.bulk_create(new)
     Enrolment.objects.bulk_update(changed, ["subject", "state", "ends_on"])
+    note_changed_enrolments({*(right.item.subject_id for right in rights), *subjects.values()})
 
 
 def row_key(item: Item) -> tuple[bool, int]:

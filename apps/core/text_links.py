@@ -32,17 +32,23 @@ _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
 _TAG = re.compile(r"<[^<>]*>")
 # The first characters of encoded characters, placeholders and tags, and control characters.
 _HIDES = re.compile(r"[%&{<\x00-\x1f\x7f]")
-# Addresses of sites and of mailboxes, of which mail programs make links. Names may end in an emoji.
-_LINK = re.compile(r"://|www\.|@|[^\s.,;:!?¡¿()«»“”\"']\.[^\W\d_]{2}", re.IGNORECASE)
+# Addresses of sites and of mailboxes, of which mail programs make links.
+_LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)
 
 
 def has_link(text: str) -> bool:
     """Whether a mail program would show the text with a link in it."""
     # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
     plain = normal_form("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")
-    # Vowels of some scripts are marks, which are no letters to `re`.
-    letters = (char for char in plain if not unicodedata.category(char).startswith("M"))
-    return _LINK.search("".join(letters)) is not None
+    return _LINK.search("".join(map(_as_in_domains, plain))) is not None
+
+
+def _as_in_domains(char: str) -> str:
+    """The character, if need be as a letter: domains may have emoji and vowel signs."""
+    category = unicodedata.category(char)
+    if category == "So":
+        return "x"
+    return "" if category.startswith("M") else char
 
 
 def check_words(text: str) -> None:

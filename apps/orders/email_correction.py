@@ -178,7 +178,11 @@ def _refused_code(order: Order, email: str) -> str:
     promo = order.promo_code
     if promo is None or not order.promo_uses.filter(status=PromoUse.Status.USED).exists():
         return ""
-    buyer = promo_uses.standing(promo, email=email, order=order, check_purchases=True).buyer
+    # Who has pressed the link owns the address.
+    standing = promo_uses.standing(
+        promo, email=email, order=order, check_purchases=True, buyer_is_known=True
+    )
+    buyer = standing.buyer
     try:
         if buyer is not None:
             check_buyer(promo, replace(buyer, awaiting=0, reserved=0))

@@ -18,7 +18,6 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -82,7 +81,8 @@ def register() -> None:
         "renewal",
         "Tu acceso termina el {{ ends_on }}",
         _renewal,
-        origin=lambda ids: origin_of_student(ids["student_id"]),
+        # The job paces those to who has paid nothing.
+        origin=lambda ids: Origin.PAYMENT if has_paid(ids["student_id"]) else Origin.PACED,
         student=lambda ids: int(ids["student_id"]),
         texts={
             "heading": "Tu acceso termina el {fin}",
@@ -196,8 +196,7 @@ def origin_of_order(order_id: int) -> Origin:
 
 def has_paid(student_id: int) -> bool:
     """Whether money was paid by the student, or for a gift to them."""
-    theirs = Q(student=student_id) | Q(gift__recipient=student_id)
-    return Order.objects.money_was_paid().filter(theirs).exists()
+    return Order.objects.money_was_paid_for(student_id).exists()
 
 
 def origin_of_student(student_id: int) -> Origin:

@@ -290,8 +290,9 @@ def _purge_expired(now: datetime) -> int:
     # an interrupted purge has done.
     for first in range(0, len(ids), AT_ONCE):
         some = ids[first : first + AT_ONCE]
-        deleted += delete_orders(_unpaid(expired.filter(pk__in=some)))
-        Consent.objects.filter(order_id__in=some).exclude(Exists(left)).delete()
+        with transaction.atomic():
+            deleted += delete_orders(_unpaid(expired.filter(pk__in=some)))
+            Consent.objects.filter(order_id__in=some).exclude(Exists(left)).delete()
     return deleted
 
 

@@ -30,7 +30,7 @@ def _origin(ids: dict[str, Any]) -> Origin:
     opinion = Opinion.objects.get(pk=ids["opinion_id"])
     rights = Enrolment.objects.filter(student=opinion.student_id, subject=opinion.subject_id)
     paid = any(was_paid(order_id) for order_id in rights.values_list("provisioning", flat=True))
-    return Origin.PAYMENT if paid else Origin.EVENT
+    return Origin.PAYMENT if paid else Origin.PACED
 
 
 def _student(ids: dict[str, Any]) -> int | None:

@@ -1,4 +1,3 @@
-import re
 from typing import Any
 
 from django.contrib import admin, messages
@@ -13,6 +12,7 @@ from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
+from apps.core.phones import in_e164
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.core.staff.admin_base import (
     AcademyModelAdmin,
@@ -76,10 +76,10 @@ class StudentForm(ModelForm[Student]):
         phone: str = self.cleaned_data["phone"]
         if "phone" not in self.changed_data or not phone:
             return phone
-        compact = re.sub(r"[\s().-]", "", phone)
-        if not re.fullmatch(r"\+[0-9]{9,15}", compact):
-            raise ValidationError("Escríbelo con el prefijo de su país, como +34 600 123 123.")
-        return compact
+        try:
+            return in_e164(phone)
+        except ValueError as problem:
+            raise ValidationError(str(problem)) from problem
 
     def _checked(self, field: str) -> str:
         """The name, if staff may write it. They can leave what the student has typed."""

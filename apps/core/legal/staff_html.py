@@ -70,6 +70,8 @@ class _Refused(HTMLParser):
         self.most_open = 0
         # Formatting elements that are open where a block begins or ends, or the text ends.
         self.left_open: dict[str, None] = {}
+        # Whether the same holds of an element that is not allowed.
+        self.is_costly = False
         self._open: Counter[str] = Counter()
 
     def handle_data(self, data: str) -> None:
@@ -89,16 +91,18 @@ class _Refused(HTMLParser):
         self._end_line("")
 
     def _end_line(self, tag: str) -> None:
-        # Elements that are not allowed are named by themselves.
+        left = sorted(name for name in _FORMATTING if self._open[name])
         if tag in _BLOCKS or not tag:
-            left = sorted(name for name in _FORMATTING if self._open[name])
             self.left_open |= dict.fromkeys(f"<{name}>" for name in left)
+        elif tag not in TAGS and left:
+            # It is refused by its own name. A parser may take it for a block.
+            self.is_costly = True
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._end_line(tag)
         if tag not in TAGS:
             self.found[f"<{tag}>"] = None
             return
-        self._end_line(tag)
         if tag not in _VOID:
             self._open[tag] += 1
             self.most_open = max(self.most_open, self._open.total())
@@ -137,7 +141,9 @@ def check_html(html: str) -> None:
             f"Cierra cada elemento en el mismo párrafo o punto en el que lo abres: {names}.", COSTLY
         )
     if parser.found:
-        raise ValidationError(f"Esto no se puede publicar: {', '.join(parser.found)}.")
+        names = ", ".join(parser.found)
+        code = COSTLY if parser.is_costly else None
+        raise ValidationError(f"Esto no se puede publicar: {names}.", code)
     # A ">" within quotes ends no tag.
     if any(map(names_friend_code, ("".join(parser.text), *parser.values))):
         raise ValidationError(FRIEND_CODE_REFUSED)

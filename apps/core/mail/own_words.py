@@ -59,7 +59,9 @@ _SHORT_NUMBER, _SHORT_WORD = "11", "xx"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # A placeholder with the comma and the spaces before it, which go if its value is empty.
 _WITH_COMMA = re.compile(r"(,? *)\{([^{}]*)\}")
-_ADDRESS = re.compile(r"https?://[^\s<>]*", re.IGNORECASE)
+# An address of a page ends at the first character that no page of the shop has in its address: mail
+# programs end it there, too, and make another link of what follows.
+_ADDRESS = re.compile(r"(https?://[\w.:-]+)((?:[/?#][\w/?=&#%+~-]*)?)", re.IGNORECASE | re.ASCII)
 # Signs that may stand between the digits of a number: any of these characters, or up to two others
 # that are no letters. A euro sign ends a number, as in a list of prices.
 _BETWEEN = r"(?:[\s./()_·•|\\*\u2010-\u2015\u2212-]*|[^\w€]{1,2})"
@@ -241,12 +243,13 @@ def _refusal_of_text(text: str) -> str:
         return FRIEND_CODE_REFUSED
     # A link to a stranger's page, or another account, would carry the academy's name.
     rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
+    numbers = _ADDRESS.sub(lambda match: f" {match[2]}" if _is_own(match[0]) else match[0], text)
     if has_link(rest):
         return (
             "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
             "cada punto."
         )
-    if _NUMBER.search(_TIMES.sub("(fecha)", rest)):
+    if _NUMBER.search(_TIMES.sub("(fecha)", numbers)):
         return (
             "No escribas números de cuenta, de tarjeta ni de teléfono: los de la academia "
             "están en «Ajustes del sitio»."

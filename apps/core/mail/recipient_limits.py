@@ -2,7 +2,8 @@
 
 `queue_mail` asks here before it queues a mail, so no form and no job can forget it. All mails that
 a visitor can cause share one budget for each mailbox. Links have a reserve, so that others can't
-use up a student's links: whenever a link is withheld, one that still works is in the mailbox.
+use up a student's links: whenever a link of a customer is withheld, one that still works is in the
+mailbox.
 """
 
 from enum import Enum
@@ -62,9 +63,9 @@ ALL_FORMS = Limit("mails-of-all-forms", times=300, seconds=HOUR)
 # The same for what strangers cause without a form. An order that costs nothing has three mails.
 ALL_EVENTS = Limit("mails-of-all-events", times=600, seconds=HOUR)
 _OF_ALL = {Origin.FORM: ALL_FORMS, Origin.ORDER: ALL_FORMS, Origin.EVENT: ALL_EVENTS}
-# The mails of saved carts, transfers, withdrawals and "Avísame" that one network (of IPv6 a /48)
-# causes. Other forms have as much again, each by itself: it takes several networks to use up the
-# shared limit, which withholds mails and refuses nothing that is done without them.
+# The mails of saved carts, transfers, free orders, withdrawals and "Avísame" that one network (of
+# IPv6 a /48) causes. Other forms have as much again, each by itself: it takes several networks to
+# use up the shared limit, which withholds mails and refuses nothing that is done without them.
 FORM_MAILS_OF_NETWORK = Limit("form-mails-network", times=30, seconds=HOUR)
 # The links that one network asks for, to students who have neither confirmed the address nor paid.
 LINKS_OF_NETWORK = Limit("links-network", times=30, seconds=HOUR)

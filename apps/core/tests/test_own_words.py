@@ -5,6 +5,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+import time_machine
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import mail as django_mail
@@ -190,6 +191,7 @@ def test_every_other_mail_can_have_own_words(template):
 
 
 @pytest.mark.parametrize("template", sorted(FIXED))
+@time_machine.travel("2026-11-28T12:00:00+01:00", tick=False)
 def test_security_notice_has_no_own_words(client, carla, template):
     before = sample_of(template)
     # As a shop may have stored them before.
@@ -326,8 +328,26 @@ def test_address_of_this_site_does_not_go_on_with_a_placeholder(client, carla, s
         assert "Solo se enlazan" in save(client, paragraph=text).text
 
 
-def test_link_to_a_page_of_this_site_is_accepted(client, carla, settings):
-    assert save(client, paragraph=f"Mira {settings.SITE_URL}/precios.").status_code == 302
+@pytest.mark.parametrize(
+    "path", ['/"https://otro.example/x', "/|https://otro.example/x", "/,escribe_a:x@correo.example"]
+)
+def test_mail_programs_end_an_address_of_this_site_where_the_check_does(
+    client, carla, settings, path
+):
+    assert "Solo se enlazan" in save(client, paragraph=f"Mira {settings.SITE_URL}{path}").text
+
+
+@pytest.mark.parametrize("path", ['/"ES76-0075-1234-5678-9012', "/?Bizum=612-345-678"])
+def test_address_of_this_site_hides_no_number(client, carla, settings, path):
+    page = save(client, paragraph=f"Paga a {settings.SITE_URL}{path}")
+    assert "No escribas números" in page.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/precios.", "/compra?asignatura=12&codigo=BIENVENIDA10, y elige.", "/#planes", ""]
+)
+def test_link_to_a_page_of_this_site_is_accepted(client, carla, settings, path):
+    assert save(client, paragraph=f"Mira {settings.SITE_URL}{path}").status_code == 302
 
 
 def test_template_syntax_is_never_run(client, carla):

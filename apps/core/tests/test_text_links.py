@@ -33,6 +33,8 @@ def test_text_has_a_link(text):
         "Lo dijo (y rió).Luego se fue.",
         "¿Ya?.Sí",
         "Nos vemos…Hasta pronto",
+        "Cuesta 5€.Los demás, 50%.Oferta",
+        "C/.Mayor, 3",
     ],
 )
 def test_text_has_no_link(text):

@@ -43,6 +43,10 @@ CARD_MINIMUM_CENTS = 50
 
 
 class OrderQuerySet(models.QuerySet["Order"]):
+    def money_was_paid_for(self, student_id: int) -> "OrderQuerySet":
+        """Orders that the student, or the giver of a gift to them, paid with money."""
+        return self.money_was_paid().filter(Q(student=student_id) | Q(gift__recipient=student_id))
+
     def money_was_paid(self) -> "OrderQuerySet":
         """Orders for which money was paid at some time, whatever was refunded since."""
         return self.filter(status__in=EVER_PAID, total_amount__gte=to_euros(CARD_MINIMUM_CENTS))

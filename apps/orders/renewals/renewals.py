@@ -25,6 +25,7 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import absolute_url
 from apps.core.models import Mail
 from apps.core.money import to_euros
+from apps.core.web.throttle import Limit
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.ledger.history import note
@@ -215,9 +216,17 @@ def _mail_key(student_id: int, ends_on: date) -> str:
     return f"renewal:{student_id}:{ends_on.isoformat()}"
 
 
+# To students who have paid nothing, all together: a code makes orders of typed addresses free. The
+# others are told on the next of the days.
+FREE_RENEWALS = Limit("renewals-unpaid", times=300, seconds=3600)
+
+
 @transaction.atomic
 def _queue(student_id: int, ends_on: date) -> bool:
     student = Student.objects.get(pk=student_id)
+    is_customer = Order.objects.money_was_paid_for(student_id).exists()
+    if not is_customer and FREE_RENEWALS.seconds_until_free("all"):
+        return False
     try:
         price(student, ends_on)
     except CannotRenew:
@@ -228,6 +237,8 @@ def _queue(student_id: int, ends_on: date) -> bool:
         to=student.email,
         context={"student_id": student_id, "ends_on": ends_on.isoformat()},
     )
+    if mail is not None and not is_customer:
+        FREE_RENEWALS.add("all")
     return mail is not None
 
 

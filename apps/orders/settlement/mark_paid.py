@@ -73,12 +73,13 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     code_used = _settle_conditions(order, code, is_free=row.is_free, actor=actor)
     if exchange is not None:
         carry_out(exchange, order, actor=actor)
-    rewards.give_code(order.student)
     if code_used:
         rewards.earn_reward(order, code, actor=actor)
     open_access(order)
     _name_student(order)
     _flag_if_bought_twice(order, actor=actor)
+    # Mails come last: those of free orders lock a count that others wait for.
+    rewards.give_code(order.student)
     queue_mail(
         key=f"order-confirmation:{order.pk}",
         template="order_confirmation",

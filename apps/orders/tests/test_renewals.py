@@ -1,5 +1,6 @@
 """Renewals: one mail, one link, one order at the price of the terms, and access to the next end."""
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -27,6 +28,7 @@ from apps.orders.offer.bought_before import order_lines_bought_before
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.recovery_link import recovery_url
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
+from apps.orders.renewals import renewals
 from apps.orders.renewals.renewals import CannotRenew, open_order, price, renewal_link
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import expire
@@ -483,3 +485,19 @@ def test_purchase_with_instalments_to_come_is_not_renewed(ana, micro, status):
         price(ana, END)
     Order.objects.filter(pk=order.pk).update(status="paid")
     assert price(ana, END).agreed.total_cents == 91_20
+
+
+def test_renewals_of_who_has_paid_nothing_are_paced_and_the_others_follow(ana, micro, monkeypatch):
+    """A code makes orders of typed addresses free. The grant of the fixtures is no purchase."""
+    monkeypatch.setattr(renewals, "FREE_RENEWALS", replace(renewals.FREE_RENEWALS, times=1))
+    bruno = find_or_create_student(email="bruno@example.com", phone="+34600222222")
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=MADRID), tick=False):
+        grant_access(student=bruno, items=[(micro.pk, None)], order_id=900_002)
+        provision.func(order_id=900_002)
+
+    assert offer_renewals() == "Avisos de renovación: 1"
+    assert offer_renewals() == ""
+    with time_machine.travel(TWO_WEEKS_BEFORE + timedelta(days=1), tick=False):
+        assert offer_renewals() == "Avisos de renovación: 1"
+    mails = Mail.objects.filter(template="renewal")
+    assert list(mails.values_list("status", flat=True)) == ["queued", "queued"]
