@@ -56,15 +56,15 @@ def register() -> None:
     )
 
 
-# The app that has the orders replaces them (`know_paid_orders`).
-_was_paid: Callable[[int], bool] = lambda order_id: False  # noqa: E731
+# The app that has the orders replaces them (`know_orders`).
+_origin_of_order: Callable[[int], Origin] = lambda order_id: Origin.EVENT  # noqa: E731
 _has_paid: Callable[[int], bool] = lambda student_id: False  # noqa: E731
 
 
-def know_paid_orders(was_paid: Callable[[int], bool], has_paid: Callable[[int], bool]) -> None:
-    """Give the answers to "was money paid for this order?" and "by this student, or for them?"."""
-    global _was_paid, _has_paid
-    _was_paid, _has_paid = was_paid, has_paid
+def know_orders(origin_of_order: Callable[[int], Origin], has_paid: Callable[[int], bool]) -> None:
+    """Give the origin of mails about an order, and whether a student has paid money."""
+    global _origin_of_order, _has_paid
+    _origin_of_order, _has_paid = origin_of_order, has_paid
 
 
 def has_paid(student_id: int) -> bool:
@@ -77,7 +77,7 @@ def access_origin(ids: dict[str, Any]) -> Origin:
     order_id = Provisioning.objects.values_list("order_id", flat=True).get(
         pk=ids["provisioning_id"]
     )
-    return Origin.PAYMENT if _was_paid(order_id) else Origin.EVENT
+    return _origin_of_order(order_id)
 
 
 def student_of_access(ids: dict[str, Any]) -> int | None:

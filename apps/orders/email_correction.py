@@ -22,7 +22,7 @@ from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.orders.checkout.recover import may_be_known_to_others
 from apps.orders.errors import OrderNotFound
 from apps.orders.ledger.history import flag, note
-from apps.orders.ledger.locks import lock_orders, locked_order
+from apps.orders.ledger.locks import lock_buyer, lock_orders, locked_order
 from apps.orders.models import Gift, Order, PromoUse
 from apps.orders.models.staff_order import is_personal
 from apps.orders.models.statuses import EVER_PAID, EventKind
@@ -143,6 +143,9 @@ def use_correction(token: str) -> bool:
     # of the link waits here.
     students = [before, to] if to else [before]
     lock_orders(Order.objects.filter(student__in=students))
+    if order.promo_code_id is not None:
+        # The other address may have no row to lock yet.
+        lock_buyer(email=email, phone=order.phone, order=order)
     codes = PromoCode.objects.select_for_update(no_key=True).filter(student__in=students)
     list(codes.order_by("pk"))
     is_idle = lock_access([student.pk for student in students])

@@ -22,7 +22,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from apps.classroom.mails import know_paid_orders
+from apps.classroom.mails import know_orders
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, SecretUrl, TypedText, absolute_url, register_mail
 from apps.core.models import SiteSettings
@@ -34,6 +34,7 @@ from apps.orders.gifts.mails import gift_facts
 from apps.orders.invoice_link import invoice_url
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment
 from apps.orders.models.staff_order import exchange_of
+from apps.orders.models.statuses import EVER_PAID
 from apps.orders.offer.bought_before import names_bought_twice, order_lines_bought_before
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.recovery_link import has_another_address, recovery_url
@@ -181,7 +182,7 @@ def register() -> None:
         origin=Origin.STAFF,
         is_fixed=True,
     )
-    know_paid_orders(was_paid, has_paid)
+    know_orders(origin_of_order, has_paid)
 
 
 def was_paid(order_id: int) -> bool:
@@ -190,8 +191,15 @@ def was_paid(order_id: int) -> bool:
 
 
 def origin_of_order(order_id: int) -> Origin:
-    """PAYMENT if money was paid. A stranger can place a free order with any address."""
-    return Origin.PAYMENT if was_paid(order_id) else Origin.EVENT
+    """PAYMENT if money was paid. A stranger can place a free order with any address.
+
+    PACED if its code has a number of uses, which is a limit for all mailboxes: the vouchers of a
+    company may be used within an hour.
+    """
+    if was_paid(order_id):
+        return Origin.PAYMENT
+    counted = Order.objects.filter(pk=order_id, promo_code__max_uses__isnull=False)
+    return Origin.PACED if counted.exists() else Origin.EVENT
 
 
 def has_paid(student_id: int) -> bool:
@@ -204,7 +212,11 @@ def origin_of_student(student_id: int) -> Origin:
 
     What follows from a purchase must not be withheld because of carts in the student's name.
     """
-    return Origin.PAYMENT if has_paid(student_id) else Origin.EVENT
+    if has_paid(student_id):
+        return Origin.PAYMENT
+    counted = Order.objects.filter(student=student_id, status__in=EVER_PAID)
+    counted = counted.filter(promo_code__max_uses__isnull=False)
+    return Origin.PACED if counted.exists() else Origin.EVENT
 
 
 def order_confirmation_context(order: Order) -> dict[str, Any]:

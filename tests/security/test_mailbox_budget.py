@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.classroom.mails import access_origin
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.dates import today
 from apps.core.errors import TooManyRequests
@@ -22,13 +23,14 @@ from apps.leads.announced.waiting import confirm, queue_opening_mails
 from apps.leads.models import Lead, Quote, RequestedSubject, UniversityNotice, Withdrawal
 from apps.leads.services import receive_contact, request_free_subject
 from apps.orders.checkout.remind import queue_due_reminders
+from apps.orders.mails import origin_of_order, origin_of_student
 from apps.orders.models import Gift, Instalment, Order, OrderLine, Payment, Refund
 from apps.pages.models import Opinion
 from apps.pricing.models import Terms
 from apps.students.confirmed import confirm_address
 from apps.students.models import SignInLink, Student
 from tests.helpers.admin import admin_url, press
-from tests.helpers.factories import enrol, make_promo, make_subject
+from tests.helpers.factories import checkout_body, enrol, make_promo, make_subject, whole
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.parallel import in_parallel
 
@@ -299,6 +301,17 @@ def test_carts_in_a_students_name_keep_no_renewal_and_no_code_from_who_has_paid(
                 context={"student_id": student.pk, **context},
             )
         assert mail.status == ("withheld" if got == "free" else "queued")
+
+
+@pytest.mark.parametrize(("uses", "origin"), [(1, Origin.PACED), (None, Origin.EVENT)])
+def test_vouchers_of_a_company_have_the_limit_of_their_codes(api, sandbox, uses, origin):
+    make_promo("VALE", kind="PORCENTAJE", value="100", max_uses=uses)
+    api.checkout(checkout_body(whole(make_subject()), total="0.00", promo_code="VALE"))
+    order = Order.objects.get()
+
+    assert origin_of_order(order.pk) is origin
+    assert origin_of_student(order.student_id) is origin
+    assert access_origin({"provisioning_id": Provisioning.objects.get().pk}) is origin
 
 
 def test_confirmed_address_is_told_of_its_university_in_spite_of_strangers(settings):

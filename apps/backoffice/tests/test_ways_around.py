@@ -18,7 +18,12 @@ from apps.catalogue.models.lessons import LAST_POSITION
 from apps.classroom.models import MoodleCourse
 from apps.core.models import DeletedRow, Mail, SiteSettings, StaffAction
 from apps.core.staff.answer_limits import TO_MAILBOX
-from apps.core.staff.public_texts import PUBLIC_APPS, check_one_line, check_public_text
+from apps.core.staff.public_texts import (
+    MOST_LINES,
+    PUBLIC_APPS,
+    check_one_line,
+    check_public_text,
+)
 from apps.core.text_links import names_friend_code
 from apps.leads.models import AnswerTemplate, Withdrawal
 from apps.leads.withdrawal.receivers import settle_refunded
@@ -441,3 +446,18 @@ def test_lesson_is_added_after_one_at_the_last_position():
 
     assert new.position == LAST_POSITION
     assert list(subject.lessons.all())[-1] == new
+
+
+def test_text_of_very_many_lines_is_refused_in_forms_and_files(editor):
+    """Each line becomes an element of a page that no cache keeps."""
+    subject = make_subject(lessons=1)
+    lesson = subject.lessons.get()
+    most, more = "\n".join("a" * MOST_LINES), "\n".join("a" * (MOST_LINES + 1))
+
+    assert change(editor, lesson, syllabus=most).status_code == 302
+    refused = change(editor, lesson, syllabus=more)
+    assert f"caben {MOST_LINES}" in str(refused.context["adminform"].form.errors)
+    column = next(each for each in COLUMNS if each.attribute == "syllabus")
+    assert column.read(most) == most
+    with pytest.raises(BadCell, match="demasiadas líneas"):
+        column.read(more)

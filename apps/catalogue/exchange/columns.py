@@ -23,7 +23,7 @@ from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
 from apps.core.money import read_euros
 from apps.core.normal_form import normal_form
-from apps.core.staff.public_texts import check_public_text
+from apps.core.staff.public_texts import check_lines, check_public_text
 
 # Each model is the parent of the next one.
 LEVELS: tuple[type[Recorded], ...] = (University, Degree, Subject, Lesson)
@@ -174,6 +174,7 @@ class Column:
             if isinstance(self.field, TextField) and self.field.max_length:
                 MaxLengthValidator(self.field.max_length)(value)
             check_public_text(value)
+            check_lines(value)
             return self.field.clean(value, None)
         except ValidationError as error:
             raise BadCell(" ".join(error.messages)) from None

@@ -26,6 +26,8 @@ else:
 PUBLIC_APPS = frozenset({"catalogue", "pages", "pricing"})
 # Of a text whose field has no limit. A home page of many megabytes would hold a process.
 LONGEST_TEXT = 4_000
+# Each line of a text becomes an element of a page.
+MOST_LINES = 100
 # A placeholder may stand for the names of all degrees.
 MOST_PLACEHOLDERS = 50
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
@@ -52,8 +54,10 @@ class PublicTexts(_Page):
             if isinstance(db_field, CharField):
                 field.validators.append(check_one_line)
             longest = self.longest_public_text
-            if isinstance(db_field, TextField) and not db_field.max_length and longest:
-                field.validators.append(MaxLengthValidator(longest))
+            if isinstance(db_field, TextField) and longest:
+                field.validators.append(check_lines)
+                if not db_field.max_length:
+                    field.validators.append(MaxLengthValidator(longest))
         return field
 
 
@@ -69,6 +73,12 @@ def check_public_text(value: object) -> None:
         )
     if value.count("{{") > MOST_PLACEHOLDERS:
         raise ValidationError(f"Tiene demasiados huecos «{{{{ }}}}»: caben {MOST_PLACEHOLDERS}.")
+
+
+def check_lines(value: object) -> None:
+    """Raise ValidationError for a text of so many lines that its page would be slow."""
+    if isinstance(value, str) and len(value.splitlines()) > MOST_LINES:
+        raise ValidationError(f"Tiene demasiadas líneas: caben {MOST_LINES}.")
 
 
 def check_one_line(value: object) -> None:

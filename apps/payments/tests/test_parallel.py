@@ -8,9 +8,11 @@ from decimal import Decimal
 from functools import partial
 from itertools import count
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from apps.classroom.models import Enrolment, Provisioning
@@ -18,6 +20,7 @@ from apps.core.models import Mail, RateCount
 from apps.core.privacy import purge_all
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
+from apps.orders.email_correction import correction_url
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import CART_LIFE, Order, Payment, PromoUse
 from apps.orders.offer.cart import CheckoutItem
@@ -428,3 +431,29 @@ def test_purge_leaves_the_student_of_an_order_that_is_being_placed(passer_by, ap
 
     student = Order.objects.get(pk=order["order_id"]).student
     assert (student.email, student.erased_at) == (passer_by["email"], None)
+
+
+def test_corrections_at_one_moment_give_a_new_address_the_discount_of_a_friend_once(
+    sandbox, api, work
+):
+    owner = find_or_create_student(email="ana@example.com", phone="+34600999999")
+    make_promo("AMIGO-ANA22222", kind="FIJO", value="10", is_referral_code=True, student=owner)
+    links = []
+    for n in range(3):
+        body = checkout_body(
+            whole(make_subject(f"Asignatura {n}")), email=f"x{n}@example.com", total="172.40",
+            phone=f"+3460011111{n}", promo_code="AMIGO-ANA22222",
+        )  # fmt: skip
+        placed = api.checkout(body)
+        payment = ConfirmedPayment(placed["payment_intent_id"], 17_240)
+        mark_paid(order_id=placed["order_id"], payment=payment, actor="prueba")
+        work()
+        order = Order.objects.get(pk=placed["order_id"])
+        url = urlsplit(correction_url(order, "bruno@example.com"))
+        links.append(f"{url.path}?{url.query}")
+
+    in_parallel(lambda: Client().post(links.pop()), 3)
+
+    moved = Order.objects.filter(email="bruno@example.com")
+    assert moved.count() == 1
+    assert Order.objects.exclude(flag="").count() == 2
