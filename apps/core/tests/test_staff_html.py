@@ -116,6 +116,12 @@ def test_form_names_an_element_that_is_not_allowed_within_formatting():
         check_html("<p><b><span>Título</span></b></p>")
 
 
+def test_form_refuses_an_end_tag_that_browsers_take_for_a_comment():
+    with pytest.raises(ValidationError, match="no lleva espacios") as refused:
+        check_html('<p><a href="/">x</ a></p><p>y</p>')
+    assert refused.value.code == COSTLY
+
+
 def test_form_refuses_a_long_attribute():
     with pytest.raises(ValidationError, match="Un atributo tiene más de"):
         check_html(f'<p><a href="/{"x" * LONGEST_ATTRIBUTE}">y</a></p>')
