@@ -12,7 +12,7 @@ from apps.classroom.rights import access_end
 from apps.core.dates import today
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import lock_orders
-from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.models import Order, OrderLine, Payment, StaffOrder
 from apps.orders.models.statuses import SOLD, OrderStatus
 
 # Without instalments to come, which would be for the lessons, too.
@@ -44,6 +44,9 @@ def paid_for_lessons(
         lesson=OuterRef("lesson"),
     )
     lines = lines.exclude(Exists(waiting) | Exists(wholes) | Exists(closed))
+    # Orders that cost nothing give no credit, and a code can make any number of them.
+    money = Payment.objects.filter(order=OuterRef("order"), amount__gt=0)
+    lines = lines.filter(Exists(money))
     # A lesson that was renewed or bought twice counts with its last purchase.
     latest = {
         row.lesson_id: row for row in lines.order_by("order__paid_at", "pk").select_related("order")
