@@ -115,7 +115,7 @@ def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) 
 
 
 def row_key(item: Item) -> tuple[bool, int]:
-    """What tells a student's enrolments apart: the lesson alone, which staff move between subjects.
+    """The key of a student's enrolment: its lesson alone, which staff move between subjects.
 
     Who has bought it before and after has two rights, and one enrolment.
     """

@@ -181,7 +181,7 @@ def _refused_code(order: Order, email: str) -> str:
     promo = order.promo_code
     if promo is None or not order.promo_uses.filter(status=PromoUse.Status.USED).exists():
         return ""
-    # Who has pressed the link owns the address.
+    # The owner of the address has pressed the link.
     standing = promo_uses.standing(
         promo, email=email, order=order, check_purchases=True, buyer_is_known=True
     )

@@ -421,7 +421,7 @@ def lowered_price_beside_a_campaign(client, clerk, too_much):
 
 
 def lowered_price_beside_a_campaign_to_come(client, clerk, too_much):
-    """It was saved more than 30 days ago."""
+    """The campaign was saved more than 30 days ago."""
     soon = f"{timezone.localdate() + timedelta(days=9):%d/%m/%Y}"
     save_campaign(client, percent=11 if too_much else 10, first_on=soon, last_on=soon)
     StaffAction.objects.update(at=timezone.now() - timedelta(days=31))

@@ -94,7 +94,7 @@ def test_codes_of_a_batch_are_masked_for_whoever_may_not_download_them(client, g
     codes = admin_url(PromoCode, "changelist")
 
     page = client.get(codes, {"batch__id__exact": batch.pk}).text
-    # Who may download them has boxes, whose labels are masked.
+    # Labels of boxes are masked for all, also for who may download the codes.
     assert page.count("FERIA-••••••") == 2
     assert ("FERIA-ABCDEF" in page) != masked
     for part in ("FERIA-A", "abcdef", "FERIA-ABCDE"):

@@ -96,7 +96,7 @@ class _Refused(HTMLParser):
         if tag in _BLOCKS or not tag:
             self.left_open |= dict.fromkeys(f"<{name}>" for name in left)
         elif tag not in TAGS and left:
-            # It is refused by its own name. A parser may take it for a block.
+            # An element that is not allowed is refused by its name. A parser may take it for a block.
             self.is_costly = True
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -1,4 +1,4 @@
-"""What counts as a link in a plain text."""
+"""Texts that count as links, and texts that do not."""
 
 import pytest
 
