@@ -96,7 +96,7 @@ class _Refused(HTMLParser):
         if tag in _BLOCKS or not tag:
             self.left_open |= dict.fromkeys(f"<{name}>" for name in left)
         elif tag not in TAGS and left:
-            # An element that is not allowed is refused by its name. A parser may take it for a block.
+            # A parser may take it for a block. Its own name refuses it.
             self.is_costly = True
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
