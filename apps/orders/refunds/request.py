@@ -17,7 +17,12 @@ from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import InstalmentAttempt, Order, Payment, Refund, StaffOrder
-from apps.orders.models.statuses import ATTEMPT_UNSETTLED, DISPUTE_HELD, EventKind
+from apps.orders.models.statuses import (
+    ATTEMPT_UNSETTLED,
+    DISPUTE_HELD,
+    UNPAID,
+    EventKind,
+)
 from apps.orders.offer.lesson_credit import credited_lines, unpaid_wholes
 from apps.orders.refunds.available import (
     left_today_cents,
@@ -91,6 +96,12 @@ def _check_amount(order: Order, request: RefundRequest, most: int) -> None:
 def _check_lines(order: Order, request: RefundRequest) -> None:
     if not request.line_ids:
         return
+    if order.status in UNPAID:
+        # A part of a transfer that is given back is for none of the lines: a later payment buys
+        # all of them.
+        raise RefundRefused(
+            "El pedido no está pagado: devuelve el importe sin marcar ninguna línea."
+        )
     money = order_money(order)
     chosen = [row for row in money.lines if row.line.pk in request.line_ids]
     if len(chosen) < len(request.line_ids) or any(row.is_refunded for row in chosen):

@@ -112,7 +112,7 @@ def deliver(*, order_id: int) -> bool:
         return False
     lines = list(lines_left(order))
     if not lines:
-        cancel_gift(order, actor=ACTOR, reason="no queda nada que entregar")
+        _cancel_without_lines(order)
         return False
     student = find_or_create_student(email=gift.recipient_email, phone="")
     _flag_if_owned(order, lines, student)
@@ -130,6 +130,15 @@ def deliver(*, order_id: int) -> bool:
     gift.save(update_fields=["status", "recipient", "delivered_at"])
     note(order, kind=EventKind.GIFT_DELIVERED, actor=ACTOR, reason="Regalo entregado")
     return True
+
+
+def _cancel_without_lines(order: Order) -> None:
+    """Cancel a gift of which nothing is left, and tell staff: the order still has money."""
+    cancel_gift(order, actor=ACTOR, reason="no queda nada que entregar")
+    reason = "El regalo se ha anulado: no queda nada que entregar, y el pedido sigue pagado."
+    flag(order, kind=EventKind.GIFT_CANCELED, actor=ACTOR, reason=reason)
+    if order.total_amount:
+        alert_staff(order, occasion=f"gift-empty-{order.pk}", reason=reason)
 
 
 def _flag_if_owned(order: Order, lines: list[OrderLine], student: Student) -> None:

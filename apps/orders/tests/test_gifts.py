@@ -12,7 +12,7 @@ from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.orders.jobs import deliver_gifts
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Gift, Order
+from apps.orders.models import Gift, Order, Refund
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.students.models import Student
 from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, whole
@@ -97,6 +97,24 @@ def test_later_gift_waits_for_the_morning_of_its_day_and_is_delivered_once(api, 
 
     assert Gift.objects.get().status == "delivered"
     assert templates_to(LEO) == ["gift_received"]
+
+
+def test_gift_of_which_nothing_is_left_is_canceled_and_told_to_staff(api, sandbox):
+    placed = place_gift(api, deliver_on=f"{today() + timedelta(days=9)}")
+    pay(placed)
+    order = Order.objects.get()
+    refund = Refund.objects.create(
+        payment=order.payments.get(), amount=1, status="succeeded", reference="re_1"
+    )
+    refund.lines.set(order.lines.all())
+
+    with time_machine.travel(at(today() + timedelta(days=9))):
+        assert deliver_gifts() == ""
+
+    order.refresh_from_db()
+    assert Gift.objects.get().status == "canceled"
+    assert "no queda nada que entregar" in order.flag
+    assert Mail.objects.filter(template="staff_attention").count() == 1
 
 
 def test_gift_paid_after_its_day_is_delivered_with_the_payment(api, sandbox, work):

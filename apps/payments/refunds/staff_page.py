@@ -22,7 +22,7 @@ from apps.core.staff.fresh_password import RepeatedAct, password_required_for
 from apps.orders.ledger.lines import OrderMoney, order_money
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Dispute, Order, OrderLine, Refund
-from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
+from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED, UNPAID
 from apps.orders.refunds.available import (
     left_today_cents,
     refundable_cents,
@@ -70,6 +70,7 @@ class RefundForm(forms.Form):
         lines.queryset = order.lines.filter(
             pk__in=[row.line.pk for row in money.lines if not row.is_refunded]
         )
+        self.is_unpaid = order.status in UNPAID
         self.kept = lines_kept_open(order, lines.queryset)
         if not order.instalments.exclude(status__in=INSTALMENT_SETTLED).exists():
             del self.fields["cancels_plan"]
@@ -95,7 +96,12 @@ class RefundForm(forms.Form):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The lines as the table shows them: their money, and whether they are ticked."""
+        """The lines as the table shows them: their money, and whether they are ticked.
+
+        None of an order that is not paid: its lines are not refunded one by one.
+        """
+        if self.is_unpaid:
+            return []
         ticked = {str(pk) for pk in self["lines"].value() or ()}
         return [
             {

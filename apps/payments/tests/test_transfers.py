@@ -22,9 +22,12 @@ from apps.orders.by_staff.receive import (
     missing_cents,
     receive_transfer,
 )
+from apps.orders.ledger.lines import order_money
 from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
 from apps.orders.offer.again import offer_again
 from apps.orders.offer.cart import CheckoutItem
+from apps.orders.refunds.available import refundable_cents
+from apps.orders.refunds.request import RefundRefused
 from apps.payments.audit.run import audit
 from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import Campaign
@@ -92,6 +95,25 @@ def test_staff_order_has_the_servers_price_less_the_discount_and_one_mail(clerk)
     assert IBAN in text
     assert "162,40" in text
     assert "Cliente de siempre" not in text
+
+
+def test_part_of_a_transfer_is_given_back_without_a_line(clerk, client):
+    """A line that is refunded before the payment that buys it would be lost without a word."""
+    order = make_order()
+    arrive(order, clerk, 50_00)
+    line = order.lines.get()
+    client.force_login(clerk)
+
+    page = client.get(reverse("admin:refund_order", args=[order.pk]))
+    with pytest.raises(RefundRefused, match="sin marcar ninguna línea"):
+        refund(order, clerk, 50_00, line_ids=frozenset({line.pk}))
+    refund(order, clerk, 50_00)
+    arrive(order, clerk, 182_40)
+
+    assert 'name="lines"' not in page.text
+    assert (order.status, order.flag) == ("paid", "")
+    assert order_money(order).excess_left == 0
+    assert refundable_cents(order) == 182_40
 
 
 def test_impossible_staff_orders_are_refused(settings):
