@@ -23,7 +23,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from apps.core.dates import today
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders, current_numbers, upgraded
-from apps.core.legal.staff_html import COSTLY, LONGEST, check_html
+from apps.core.legal.staff_html import LONGEST, check_html
 from apps.core.mail.failure_words import failure_in_words
 from apps.core.mail.outbox import discard_mails, retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
@@ -128,25 +128,25 @@ class LegalTextAdmin(AcademyModelAdmin):
         return super().add_view(request, *args, **kwargs)
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
-        """Show the text of the form as it would be published. Nothing is stored."""
+        """Show the text of the form as it would be published. Nothing is stored.
+
+        A text that is refused is not shown: cleaning it can take any time and memory.
+        """
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        # A text that is too long is cut, and its beginning is shown with the refusal.
-        body = request.POST.get("body", "")[: LONGEST + 1]
-        refused, is_costly = "", False
+        body, refused = request.POST.get("body", "")[: LONGEST + 1], ""
         try:
             check_html(body)
             check_placeholders(body)
         except ValidationError as error:
             refused = " ".join(error.messages)
-            is_costly = error.code == COSTLY
         context = {
             **self.admin_site.each_context(request),
             "title": request.POST.get("title") or "Vista previa",
             "refused": refused,
-            "text": "" if is_costly else LegalText(body=body, numbers=current_numbers()).html(),
+            "text": "" if refused else LegalText(body=body, numbers=current_numbers()).html(),
         }
         return TemplateResponse(request, "core/legal_text_preview.html", context)
 

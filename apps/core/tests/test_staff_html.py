@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from apps.core.legal import staff_html
 from apps.core.legal.publish import FIRST_VERSION
 from apps.core.legal.staff_html import (
-    COSTLY,
     LONGEST,
     LONGEST_ATTRIBUTE,
     check_html,
@@ -107,7 +107,6 @@ def test_form_refuses_formatting_that_is_open_where_a_block_ends(html, names):
     with pytest.raises(ValidationError) as refused:
         check_html(html)
     assert str(refused.value.messages[0]).endswith(f"{names}.")
-    assert refused.value.code == COSTLY
 
 
 def test_form_names_an_element_that_is_not_allowed_within_formatting():
@@ -117,9 +116,16 @@ def test_form_names_an_element_that_is_not_allowed_within_formatting():
 
 
 def test_form_refuses_an_end_tag_that_browsers_take_for_a_comment():
-    with pytest.raises(ValidationError, match="no lleva espacios") as refused:
+    with pytest.raises(ValidationError, match="no lleva espacios"):
         check_html('<p><a href="/">x</ a></p><p>y</p>')
-    assert refused.value.code == COSTLY
+
+
+def test_form_refuses_a_text_that_grows_though_its_own_parser_finds_nothing_open(monkeypatch):
+    monkeypatch.setattr(staff_html._Refused, "_end_line", lambda self, tag: None)
+    link = f'<a href="/" title="{"x" * 500}">'
+    with pytest.raises(ValidationError, match="crecería"):
+        check_html(f"<p>{link}</p>" + "<p>y</p>" * 1_000)
+    check_html("<p>" + '<a></a>&"' * 9_000 + "</p>")
 
 
 def test_form_refuses_a_long_attribute():
@@ -128,13 +134,23 @@ def test_form_refuses_a_long_attribute():
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("block", ["p", "div", "section"])
-def test_preview_does_not_render_a_text_that_takes_much_to_clean(client, block):
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<!-- x -->" + '<p><a href="/" title="x"></p>' + "<p>yyy</p>" * 100,
+        "<a " + "<p>yyy</p>",
+        "<div>yyy</div>",
+        "<p>yyy</p>" * LONGEST,
+        "<p>yyy {{ nada }}</p>",
+    ],
+    ids=["comment", "unended", "element", "long", "placeholder"],
+)
+def test_preview_renders_no_text_that_the_form_refuses(client, body):
+    """A refusal is about the first fault: what follows may take gigabytes to clean."""
     client.force_login(User.objects.create_superuser("carla"))
-    body = f'<{block}><a href="/" title="x"></{block}>' + f"<{block}>yyy</{block}>" * 100 + "</a>"
     answer = client.post("/admin/core/legaltext/vista-previa/", {"title": "T", "body": body})
+    assert "Así no se puede publicar" in answer.text
     assert "yyy" not in answer.text
-    assert "Cierra cada elemento" in answer.text or f"&lt;{block}&gt;" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -204,24 +220,19 @@ def test_form_of_legal_texts_refuses_a_form(client):
 
 
 @pytest.mark.django_db
-def test_preview_of_a_legal_text_is_cleaned_and_says_what_is_left_out(client):
+def test_preview_of_a_legal_text_has_the_owners_data_and_stores_nothing(client):
     client.force_login(User.objects.create_superuser("carla"))
     texts = LegalText.objects.count()
     assert (
         'formaction="/admin/core/legaltext/vista-previa/"'
         in client.get(admin_url(LegalText, "add")).text
     )
-    body = "<h2>Nuevo</h2><p>{{ legal_name }}</p><form action='/'></form>{{ nada }}"
+    body = "<h2>Nuevo</h2><p>{{ legal_name }}</p>"
     page = client.post("/admin/core/legaltext/vista-previa/", {"title": "T", "body": body})
 
-    assert "<h2>Nuevo</h2><p>Academia Faro, S. L.</p>{{ nada }}</article>" in page.text
-    assert "Esto no se puede publicar: &lt;form&gt;." in page.text
+    assert "<h2>Nuevo</h2><p>Academia Faro, S. L.</p></article>" in page.text
     assert LegalText.objects.count() == texts
     assert client.get("/admin/core/legaltext/vista-previa/").status_code == 405
-    longest = "&" * 500_000
-    page = client.post("/admin/core/legaltext/vista-previa/", {"title": "T", "body": longest})
-    assert "El texto es demasiado largo" in page.text
-    assert page.text.count("&amp;") < 200_000
 
 
 def test_no_other_text_becomes_part_of_a_page_unescaped():
