@@ -37,6 +37,7 @@ from apps.core.web.response_headers import private_form_page
 from apps.core.web.throttle import (
     Limit,
     client_network,
+    plain_refusal,
     pseudonym,
     visitor_in_log,
     widest_network,
@@ -58,6 +59,8 @@ BY_LINK = Limit("aula-acceso-cuenta", times=10, seconds=900)
 LINKS_OF_VISITOR = Limit("aula-acceso", times=20, seconds=600)
 LINK_BY_VISITOR = Limit("aula-enlace", times=10, seconds=600)
 LINK_BY_EMAIL = Limit("aula-enlace-correo", times=3, seconds=3600)
+# For each student: the page has all lessons of all their subjects.
+VISITS = Limit("aula", times=300, seconds=600)
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +98,10 @@ def aula(request: HttpRequest) -> HttpResponse:
     if student is None:
         ended = SESSION_ENDED in request.GET
         return _page(request, "sign_in", {"form": SignInForm(), "session_ended": ended})
+    try:
+        VISITS.count_key(str(student.pk))
+    except TooManyRequests as refusal:
+        return plain_refusal(refusal)
     subjects = subjects_of(student)
     # If all of the student's enrolments have ended, say so instead of "pending".
     ended = not subjects and student.enrolments.exists()

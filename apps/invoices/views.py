@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.core.errors import AcademyError, CrossSite, NotFound, TooManyRequests
 from apps.core.web.api import refuse_cross_site
 from apps.core.web.response_headers import private_form_page, private_page
-from apps.core.web.throttle import Limit
+from apps.core.web.throttle import Limit, plain_refusal
 from apps.invoices.billing import (
     InvoiceByLink,
     full_invoice_of,
@@ -126,9 +126,7 @@ def factura_pdf(request: HttpRequest, code: str) -> HttpResponse:
         DOWNLOADS.count(request)
         DOWNLOADS_OF_ORDER.count_key(str(order.pk))
     except TooManyRequests as refusal:
-        answer = HttpResponse(refusal.message, status=429, content_type="text/plain; charset=utf-8")
-        answer["Retry-After"] = str(refusal.retry_after)
-        return answer
+        return plain_refusal(refusal)
     return pdf_response(get_object_or_404(Invoice, order=order, code=code))
 
 

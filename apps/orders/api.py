@@ -52,6 +52,8 @@ from apps.students.session import current_student, is_known_buyer
 
 PROMO_TRIES = Limit("promo", times=20, seconds=600)
 # A cart of 200 lines takes 40 ms: its total is computed for both payment types.
+# For each student: what they paid for each lesson is read anew.
+CREDITS = Limit("lesson-credit", times=300, seconds=600)
 RECOVERIES = Limit("recover", times=300, seconds=600)
 
 
@@ -150,7 +152,10 @@ class LessonCredit(PublicAPIView):
     def get(self, request: Request) -> Response:
         student = current_student(request)
         offered = student is not None and current_terms().lesson_credit
-        paid = paid_for_lessons(student.pk) if student is not None and offered else {}
+        paid = {}
+        if student is not None and offered:
+            CREDITS.count_key(str(student.pk))
+            paid = paid_for_lessons(student.pk)
         rows = [{"subject_id": pk, "amount": as_json(cents)} for pk, cents in paid.items()]
         return Response({"credits": rows}, headers=NO_STORE)
 

@@ -28,7 +28,7 @@ from apps.core.dates import today
 from apps.core.errors import TooManyRequests
 from apps.core.privacy import export_all
 from apps.core.web.response_headers import private_form_page
-from apps.core.web.throttle import Limit, widest_network
+from apps.core.web.throttle import Limit, plain_refusal, widest_network
 from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
 from apps.orders.mails import has_paid
@@ -182,7 +182,7 @@ def download(request: HttpRequest, student: Student) -> HttpResponse:
     try:
         DOWNLOADS.count_key(str(student.pk))
     except TooManyRequests as refusal:
-        return _too_often(refusal)
+        return plain_refusal(refusal)
     answer = JsonResponse(
         export_all(student.email),
         encoder=DjangoJSONEncoder,
@@ -209,19 +209,11 @@ def leave(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('login')}?{LEFT}" if entered else "login")
 
 
-def _too_often(refusal: TooManyRequests) -> HttpResponse:
-    answer = HttpResponse(
-        refusal.message, status=refusal.status, content_type="text/plain; charset=utf-8"
-    )
-    answer["Retry-After"] = str(refusal.retry_after)
-    return answer
-
-
 def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpResponse:
     try:
         VISITS.count_key(str(student.pk))
     except TooManyRequests as refusal:
-        return _too_often(refusal)
+        return plain_refusal(refusal)
     context = {
         "student": student,
         "form": form,

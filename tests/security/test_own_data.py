@@ -10,11 +10,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from apps.classroom.views import VISITS as CLASSROOM_VISITS
 from apps.core.models import LegalText
 from apps.core.privacy import MOST_ROWS, erase_all, preview_erasure
 from apps.core.staff.admin_base import MOST_ROWS as MOST_OF_PAGE
 from apps.leads.models import Lead
 from apps.leads.withdrawal.models import Withdrawal
+from apps.orders.api import CREDITS
 from apps.orders.by_staff.merge_students import merge_students
 from apps.orders.models import Gift, Order
 from apps.pages.account import DOWNLOADS, MOST_SHOWN, VISITS
@@ -22,6 +24,7 @@ from apps.students.models import Consent, SignInLink, Student
 from apps.students.services import change_email
 from apps.students.sign_in_links import link_url, send_sign_in_link
 from tests.helpers.admin import admin_url
+from tests.helpers.factories import set_terms
 
 pytestmark = pytest.mark.django_db
 MANY = MOST_ROWS + 20
@@ -115,6 +118,27 @@ def test_account_pages_of_a_student_are_counted(signed_in, settings):
 
     assert [answer.status_code for answer in answers] == [200] * most + [429]
     assert int(answers[-1]["Retry-After"]) > 0
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_classroom_pages_of_a_student_are_counted(signed_in, settings):
+    settings.CLASSROOM = "local"
+    settings.RATE_LIMIT_SCALE = 0.02
+    most = int(CLASSROOM_VISITS.times * settings.RATE_LIMIT_SCALE)
+    answers = [signed_in.get("/aula") for _ in range(most + 1)]
+
+    assert [answer.status_code for answer in answers] == [200] * most + [429]
+    assert int(answers[-1]["Retry-After"]) > 0
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_questions_about_the_credit_for_lessons_are_counted(signed_in, settings):
+    set_terms(lesson_credit=True)
+    settings.RATE_LIMIT_SCALE = 0.02
+    most = int(CREDITS.times * settings.RATE_LIMIT_SCALE)
+    answers = [signed_in.get("/api/lesson-credit") for _ in range(most + 1)]
+
+    assert [answer.status_code for answer in answers] == [200] * most + [429]
 
 
 @time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import F, Sum
 from django.db.models.functions import Greatest
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
@@ -92,6 +92,15 @@ def pseudonym(text: str) -> str:
 def visitor_in_log(request: HttpRequest | None) -> str:
     """The visitor's network as a pseudonym. The proxy's log has the address of the request id."""
     return f"visitor {pseudonym(client_network(request))}" if request else "a command"
+
+
+def plain_refusal(refusal: TooManyRequests) -> HttpResponse:
+    """The rate limit's message as a page of text, with Retry-After in seconds."""
+    answer = HttpResponse(
+        refusal.message, status=refusal.status, content_type="text/plain; charset=utf-8"
+    )
+    answer["Retry-After"] = str(refusal.retry_after)
+    return answer
 
 
 # PostgreSQL and SQLite both understand it.

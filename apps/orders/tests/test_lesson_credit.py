@@ -205,6 +205,25 @@ def test_lessons_of_an_order_in_dispute_or_with_instalments_to_come_are_no_credi
     assert paid_for_lessons(ana.pk) == {}
 
 
+def test_lessons_that_cost_nothing_are_no_credit_and_take_no_queries(
+    ana, calculus, offered, shop, django_assert_max_num_queries
+):
+    free = make_promo("GRATIS", value="100.00")
+    for _ in range(3):
+        subject = make_subject("Historia", "200.00")
+        status, _answer = shop.post(
+            "process-checkout",
+            checkout_body(first_lesson(subject), total="0.00", promo_code=free.code, **ANA),
+        )
+        assert status == 200
+    buy(shop, first_lesson(calculus), total="52.25")
+
+    with django_assert_max_num_queries(10):
+        paid = paid_for_lessons(ana.pk)
+
+    assert paid == {calculus.pk: 52_25}
+
+
 def test_lessons_of_a_semester_are_no_credit_for_the_next_one(ana, calculus, offered, shop):
     buy(shop, first_lesson(calculus), total="52.25")
     ends_on = access_end(today())
