@@ -26,6 +26,8 @@ FRIEND_CODE_REFUSED = (
     "No escribas el código de amigo de un alumno: cobraría por cada compra que llegue de aquí."
 )
 
+# No field for words has more. Django runs all validators of a field, also of a text of 1 MB.
+_MOST_READ = 20_000
 # An address may be encoded for a link, and that link for HTML.
 _ENCODED_TIMES = 3
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
@@ -51,11 +53,18 @@ def _as_in_domains(char: str) -> str:
     return "" if category.startswith("M") else char
 
 
+def check_can_be_read(text: str) -> None:
+    """Raise ValidationError for a text in which looking for links and codes would take seconds."""
+    if len(text) > _MOST_READ:
+        raise ValidationError("El texto es demasiado largo.")
+
+
 def check_words(text: str) -> None:
     """Raise ValidationError for a text that mail programs would show with a link in it.
 
     Whoever typed it could otherwise send links to anybody in the academy's name.
     """
+    check_can_be_read(text)
     if has_link(text):
         raise ValidationError(
             "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto."

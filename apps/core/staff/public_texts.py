@@ -13,7 +13,12 @@ from django.core.validators import MaxLengthValidator
 from django.db.models import CharField, Field, TextField
 from django.http import HttpRequest
 
-from apps.core.text_links import FRIEND_CODE_REFUSED, check_words, names_friend_code
+from apps.core.text_links import (
+    FRIEND_CODE_REFUSED,
+    check_can_be_read,
+    check_words,
+    names_friend_code,
+)
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import BaseModelAdmin
@@ -65,6 +70,7 @@ def check_public_text(value: object) -> None:
     """Raise ValidationError for a text with a friend code, or with what visitors don't see."""
     if not isinstance(value, str):
         return
+    check_can_be_read(value)
     if names_friend_code(value):
         raise ValidationError(FRIEND_CODE_REFUSED)
     if _CONTROL.search(value):

@@ -1,8 +1,10 @@
 """Texts that count as links, and texts that do not."""
 
 import pytest
+from django.core.exceptions import ValidationError
 
-from apps.core.text_links import has_link
+from apps.core.staff.public_texts import check_public_text
+from apps.core.text_links import check_words, has_link
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,11 @@ def test_text_has_a_link(text):
 )
 def test_text_has_no_link(text):
     assert not has_link(text)
+
+
+@pytest.mark.parametrize("check", [check_words, check_public_text])
+def test_text_of_a_megabyte_is_refused_unread(check, monkeypatch):
+    """Of one of these letters a normal form makes 18. Django runs all validators of a field."""
+    monkeypatch.setattr("apps.core.text_links.normal_form", None)
+    with pytest.raises(ValidationError, match="demasiado largo"):
+        check("\ufdfa" * 345_000)
