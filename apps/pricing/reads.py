@@ -159,7 +159,8 @@ def least_subject_price() -> Decimal:
 def own_campaigns_of(user: Any) -> list[OwnCampaign]:
     """The campaigns that this user has saved and that lower prices, for 30 days.
 
-    The days begin when a campaign was saved, or when it begins if that is later.
+    The days begin when a campaign was saved, or when it begins if that is later. A campaign of
+    each year always counts: it begins again and again.
     """
     since = timezone.now() - WINDOW
     saved = StaffAction.objects.filter(
@@ -174,7 +175,7 @@ def own_campaigns_of(user: Any) -> list[OwnCampaign]:
             lately |= {int(pk)} if at >= since else set()
     if not ids:
         return []
-    counts = Q(pk__in=lately) | Q(first_on__gte=timezone.localdate(since))
+    counts = Q(pk__in=lately) | Q(first_on__gte=timezone.localdate(since)) | Q(first_on=None)
     rows = Campaign.objects.filter(counts, pk__in=ids, active=True).exclude(last_on__lt=today())
     return [
         OwnCampaign(

@@ -428,6 +428,14 @@ def lowered_price_beside_a_campaign_to_come(client, clerk, too_much):
     return save_price(client, make_subject(), "172,80" if not too_much else "172,00")
 
 
+def lowered_price_beside_a_campaign_of_each_year(client, clerk, too_much):
+    """The campaign was saved more than 30 days ago, and begins again and again."""
+    days = {"first_day": 1, "first_month": 1, "last_day": 31, "last_month": 1}
+    save_campaign(client, percent=11 if too_much else 10, first_on="", last_on="", **days)
+    StaffAction.objects.update(at=timezone.now() - timedelta(days=31))
+    return save_price(client, make_subject(), "172,80" if not too_much else "172,00")
+
+
 def subject_moved_to_an_own_campaign(client, clerk, too_much):
     subject = make_subject()
     other = Degree.objects.create(name="Otro", university=subject.degree.university)
@@ -951,6 +959,7 @@ WAYS = [
     code_switched_on, deleted_code, batch_of_codes, codes_from_the_inbox, campaign,
     campaign_beside_a_lowered_price, lowered_price_beside_a_campaign,
     lowered_price_beside_a_campaign_to_come,
+    lowered_price_beside_a_campaign_of_each_year,
     subject_moved_to_an_own_campaign,
     price_of_a_subject, price_of_a_lesson,
     subject_moved_to_a_campaign, subject_moved_to_a_campaign_of_the_calculator,
