@@ -24,6 +24,7 @@ from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift, Order, OrderLine, Refund
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import DELIVERABLE, EventKind
 from apps.orders.offer.bought_before import lines_bought_before
 from apps.students.models import Student
@@ -137,7 +138,7 @@ def _cancel_without_lines(order: Order) -> None:
     cancel_gift(order, actor=ACTOR, reason="no queda nada que entregar")
     reason = "El regalo se ha anulado: no queda nada que entregar, y el pedido sigue pagado."
     flag(order, kind=EventKind.GIFT_CANCELED, actor=ACTOR, reason=reason)
-    if order.total_amount:
+    if order.total_cents >= CARD_MINIMUM_CENTS:
         alert_staff(order, occasion=f"gift-empty-{order.pk}", reason=reason)
 
 
@@ -152,6 +153,6 @@ def _flag_if_owned(order: Order, lines: list[OrderLine], student: Student) -> No
     names = ", ".join(row.name for row in owned)
     reason = f"Quien recibe el regalo ya tenía: {names}"
     flag(order, kind=EventKind.GIFT_OWNED_BEFORE, actor=ACTOR, reason=reason)
-    # A gift that cost nothing is on the list alone: anybody can make many.
-    if order.total_amount:
+    # A gift that nobody had to pay is on the list alone: anybody can make many.
+    if order.total_cents >= CARD_MINIMUM_CENTS:
         alert_staff(order, occasion=f"gift-owned-{order.pk}", reason=reason)

@@ -14,6 +14,7 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Gift, Order, Payment
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind, PaymentKind
 from apps.orders.offer import binding_quotes
 from apps.orders.offer.again import changes_since_placed
@@ -142,11 +143,10 @@ def _name_student(order: Order) -> None:
     Whoever has confirmed the address keeps what they have written. Gifts don't count: `open_access`
     has locked their recipient alone, and two gifts for one another must not wait for each other.
     """
-    if not order.total_amount:
+    if order.total_cents < CARD_MINIMUM_CENTS:
         return
     is_gift = Exists(Gift.objects.filter(order=order))
-    with_money = Order.objects.filter(status__in=EVER_PAID, total_amount__gt=0, gift=None)
-    with_money = with_money.exclude(pk=order.pk)
+    with_money = Order.objects.money_was_paid().filter(gift=None).exclude(pk=order.pk)
     name_unconfirmed(
         order.student,
         unless=Q(is_gift) | Q(Exists(with_money.filter(student=OuterRef("pk")))),

@@ -8,8 +8,10 @@ from apps.core.models import Mail
 from apps.orders.models import Order, Payment
 from apps.students.models import Consent, Student
 from tests.helpers.factories import (
+    ANA,
     BRUNO,
     checkout_body,
+    make_promo,
     make_subject,
     single,
     whole,
@@ -301,3 +303,21 @@ def test_student_has_the_name_and_phone_of_the_first_paid_order(api, sandbox, is
     student = Student.objects.get(email=body["email"])
     named = ("Entra en premio", "+34600999999") if is_confirmed else ("Ana Gil", "+34600111222")
     assert (student.full_name, student.phone) == named
+
+
+def test_order_of_cents_that_nobody_pays_does_not_name_its_student(api, sandbox):
+    """A stranger may have typed the address: the first order with money names the student."""
+    make_promo("CENTIMOS", kind="FIJO", value="51.95")
+    lesson = single(make_subject().lessons.first())
+    strangers = {"phone": "+34600999999", "first_name": "Entra en", "last_name": "premio"}
+    placed = api.checkout(
+        checkout_body(lesson, total="0.30", promo_code="CENTIMOS", **{**ANA, **strangers})
+    )
+    assert placed["completed"] is True
+
+    placed = api.checkout(checkout_body(whole(make_subject("Otra")), total="182.40", **ANA))
+    sandbox.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+
+    student = Student.objects.get(email=ANA["email"])
+    assert (student.first_name, student.phone) == (ANA.get("first_name", ""), ANA["phone"])
