@@ -254,7 +254,7 @@ def _opinions(student: Student) -> list[tuple[Opinion, str]]:
         *((opinion, "") for opinion in given.select_related("subject")[:MOST_SHOWN]),
         *(
             (opinion, link_path(opinion))
-            for opinion in asked.select_related("subject")[:MOST_SHOWN]
+            for opinion in asked.select_related("student", "subject")[:MOST_SHOWN]
         ),
     ]
 

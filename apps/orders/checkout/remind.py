@@ -19,7 +19,7 @@ from apps.orders.ledger.history import note
 from apps.orders.models import CART_LIFE, Gift, Order, OrderLine, Payment, StaffOrder
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.offer.cart import items_of, on_sale
-from apps.orders.recovery_link import mailed_to
+from apps.orders.recovery_link import has_another_address, mailed_to
 from apps.pricing.reads import current_terms
 
 SALT = "orders.cart-reminders"
@@ -111,17 +111,27 @@ def wants_reminder(order: Order) -> bool:
 
 
 def unsubscribe_token(order: Order) -> str:
-    """A signed token that stops the reminders to this order's student and opens nothing else."""
-    return signing.dumps(order.pk, salt=SALT)
+    """A signed token that stops the reminders to this order's student and opens nothing else.
+
+    It names the address to which it is mailed, as a digest: whoever prepared the cart can put
+    somebody else's on it afterwards.
+    """
+    return signing.dumps([order.pk, mailed_to(order)], salt=SALT)
 
 
 def order_of_unsubscribe_token(token: str) -> Order | None:
-    """The order of an unsubscribe token; None for a token with a wrong signature."""
+    """The order of an unsubscribe token.
+
+    None for a token with a wrong signature, or of an address that the order no longer has.
+    """
     try:
-        order_id = signing.loads(token, salt=SALT)
+        signed = signing.loads(token, salt=SALT)
     except signing.BadSignature:
         return None
-    return Order.objects.filter(pk=order_id).first()
+    # Mails of an earlier version have the number alone.
+    order_id, digest = signed if isinstance(signed, list) else (signed, "")
+    order = Order.objects.filter(pk=order_id).first()
+    return None if order is None or has_another_address(order, digest) else order
 
 
 @transaction.atomic

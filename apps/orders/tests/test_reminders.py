@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 from django.core import mail as django_mail
+from django.core import signing
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.core.models import Mail
 from apps.core.web.throttle import Limit
 from apps.orders.checkout import remind
-from apps.orders.checkout.remind import queue_due_reminders, unsubscribe_token
+from apps.orders.checkout.remind import SALT, queue_due_reminders, unsubscribe_token
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
@@ -231,6 +232,24 @@ def test_unsubscribing_ends_reminders_for_every_cart_of_the_address(cart, clock)
     second.refresh_from_db()
     assert second.reminders_stopped_at is not None
     assert queue_due_reminders() == 0
+
+
+def test_unsubscribe_link_of_another_address_ends_nobodys_reminders(cart):
+    """Whoever prepared a cart can put somebody else's address on it."""
+    order = cart()
+    path = f"/avisos/baja?aviso={unsubscribe_token(order)}"
+    Order.objects.filter(pk=order.pk).update(email="vera@example.com")
+    assert Client().post(path).status_code == 404
+    order.refresh_from_db()
+    assert order.reminders_stopped_at is None
+
+
+def test_unsubscribe_link_of_an_earlier_version_still_works(cart):
+    order = cart()
+    path = f"/avisos/baja?aviso={signing.dumps(order.pk, salt=SALT)}"
+    assert Client().post(path).status_code == 200
+    order.refresh_from_db()
+    assert order.reminders_stopped_at is not None
 
 
 def test_unsubscribe_page_changes_nothing_on_get_and_is_not_cached_or_indexed(cart):

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
+from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import queue_mail
 from apps.orders.models import Order
 from apps.orders.models.statuses import SOLD
@@ -23,23 +24,36 @@ LINK_DAYS = 90
 MOST_AT_ONCE = 500
 
 # A query string would escape the default separator ":".
-_signer = signing.Signer(salt="pages.opinion", sep=".")
+_SALT = "pages.opinion"
+_signer = signing.Signer(salt=_SALT, sep=".")
 
 
 def link_path(opinion: Opinion) -> str:
-    return f"{reverse('opinion')}?enlace={_signer.sign(str(opinion.pk))}"
+    """The path of the page that takes the answer, for the address that its student has now."""
+    digest = keyed_digest(_SALT, _named(opinion))
+    return f"{reverse('opinion')}?enlace={_signer.sign(f'{opinion.pk}-{digest}')}"
 
 
 def opinion_from_link(signed: str) -> Opinion | None:
     """Return the opinion of a link, answered or not.
 
-    None if the link is wrong or too old, or if nothing of the purchase is left after refunds.
+    None if the link is wrong, too old or of an address that the student no longer has, or if
+    nothing of the purchase is left after refunds.
     """
     try:
-        opinion_id = int(_signer.unsign(signed))
+        number, _, digest = _signer.unsign(signed).partition("-")
+        opinion_id = int(number)
     except (signing.BadSignature, ValueError):
         return None
-    return linked_opinions().filter(pk=opinion_id).select_related("student", "subject").first()
+    rows = linked_opinions().filter(pk=opinion_id).select_related("student", "subject")
+    opinion = rows.first()
+    # Links of an earlier version have the number alone.
+    is_theirs = opinion is not None and (not digest or matches(_SALT, _named(opinion), digest))
+    return opinion if is_theirs else None
+
+
+def _named(opinion: Opinion) -> str:
+    return f"{opinion.pk}:{opinion.student.email.lower()}"
 
 
 def linked_opinions() -> OpinionQuerySet:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.signing import Signer
 from django.test import Client
 from django.utils import timezone
 
@@ -117,6 +118,20 @@ def test_wrong_old_and_blocked_links_are_not_valid(opinion):
     Student.objects.update(blocked_at=None)
     Opinion.objects.update(asked_at=timezone.now() - timedelta(days=LINK_DAYS + 1))
     assert client.post(path, ANSWER).status_code == 404
+
+
+def test_link_that_was_mailed_to_a_former_address_is_not_valid(opinion):
+    """The page shows the name that the student has today."""
+    former = link_path(opinion)
+    opinion.student.email = "lucia@example.com"
+    opinion.student.save()
+    assert Client().get(former).status_code == 404
+    assert Client().get(link_path(opinion)).status_code == 200
+
+
+def test_link_of_an_earlier_version_is_valid(opinion):
+    signed = Signer(salt="pages.opinion", sep=".").sign(str(opinion.pk))
+    assert Client().get(f"/opinion?enlace={signed}").status_code == 200
 
 
 def test_link_of_a_purchase_that_was_refunded_in_full_takes_no_answer(opinion):
