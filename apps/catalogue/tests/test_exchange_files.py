@@ -333,6 +333,31 @@ def test_titles_that_each_take_a_second_are_cut():
     assert process_time() - began < 10
 
 
+@pytest.mark.parametrize(
+    ("data", "name", "place"),
+    [
+        (b";".join([b"leccion_o"] * 200_000), "c.csv", "Línea 1"),
+        (b"universidad_siglas\nU" + b";" * 99 + b"x", "c.csv", "Línea 2"),
+        (
+            json.dumps([dict.fromkeys(map(str, range(200_000)))]).encode(),
+            "c.json",
+            "Elemento 1",
+        ),
+    ],
+    ids=["header", "row", "json"],
+)
+def test_file_with_more_columns_than_any_is_refused_before_they_are_compared(
+    monkeypatch, data, name, place
+):
+    """Each unknown title is compared with all names: 2.5 MB held the worker for 70 s."""
+    monkeypatch.setattr(reading, "get_close_matches", None)
+    assert refusal(data, name) == [f"{place}: Hay más de 64 columnas."]
+
+
+def test_line_of_millions_of_empty_cells_is_refused():
+    assert refusal(b";" * 3_000_000, "c.csv") == ["Línea 1: La línea es demasiado larga."]
+
+
 def test_check_of_the_cells_stops_at_the_time_limit(monkeypatch):
     Clock(monkeypatch, reading, "is_storable")
 
