@@ -206,17 +206,15 @@ def _xlsx_rows(data: bytes, reading: Reading) -> Iterator[tuple[int, Sequence[st
     # Imported here because openpyxl takes 5 MB of each process that imports it.
     from openpyxl.reader.excel import ExcelReader
     from openpyxl.utils.exceptions import InvalidFileException
-    from openpyxl.xml.constants import SHARED_STRINGS
 
     try:
         archive = BoundedArchive(data, reading)
+        archive.check_elements()
         reader: Any = ExcelReader(
             io.BytesIO(data), read_only=True, data_only=True, keep_links=False
         )
         reader.archive = archive
         reader.read_manifest()
-        if texts := reader.package.find(SHARED_STRINGS):
-            archive.check_texts(texts.PartName[1:])
         reader.read()
         sheet: Any = reader.wb.worksheets[0]
         # Ignore the sheet's stated dimensions: some programs write wrong ones.

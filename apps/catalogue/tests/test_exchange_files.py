@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import tracemalloc
 import zipfile
 from dataclasses import replace
 from decimal import Decimal
@@ -275,12 +276,56 @@ def test_six_million_texts_are_refused_within_seconds():
     assert process_time() - began < 10
 
 
+MERGED = b"<mergeCells>" + b"<mergeCell/>" * 1_000_000 + b"</mergeCells>"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"<row r='1'>" + b"<c/>" * 1_000_000 + b"</row>",
+        b"<row r='1'><c t='inlineStr'><is>" + b"<r/>" * 1_000_000 + b"</is></c></row>",
+        b"<row r='1'>" + (b"<c/>" * 1_000 + b"<row/><!-- <row -->") * 1_000 + b"</row>",
+        b"</sheetData>" + MERGED + b"<sheetData>",
+    ],
+    ids=["cells", "inline text", "rows within a row", "merged cells"],
+)
+def test_row_of_millions_of_elements_is_refused_before_they_fill_the_memory(rows):
+    """The parser keeps the elements of a row until its end: 50 KB took 3.8 GB."""
+    data = with_part("xl/worksheets/sheet1.xml", SHEET, rows, SHEET_END)
+    tracemalloc.start()
+    try:
+        assert refusal(data, "c.xlsx") == ["Una fila o un texto tiene demasiadas partes."]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000_000
+
+
+def test_text_of_millions_of_elements_is_refused_unread():
+    text = b"<si>" + b"<r/>" * 1_000_000 + b"</si>"
+    data = with_part("xl/sharedStrings.xml", b"<sst xmlns='%s'>", text, b"</sst>")
+    assert refusal(data, "c.xlsx") == ["Una fila o un texto tiene demasiadas partes."]
+
+
+def test_sheet_with_entities_is_refused():
+    head = b"<!DOCTYPE worksheet [<!ENTITY a 'aaaa'>]><worksheet xmlns='%s'><sheetData>"
+    data = with_part("xl/worksheets/sheet1.xml", head, b"<row r='1'/>" * 200_000, SHEET_END)
+    assert "DTD" in refusal(data, "c.xlsx")[0]
+
+
+def test_sheet_of_many_wide_rows_is_read():
+    rows = b"".join(b"<row r='%d'>" % n + b"<c/>" * 16_384 + b"</row>" for n in range(1, 50))
+    data = with_part("xl/worksheets/sheet1.xml", SHEET, rows, SHEET_END)
+    assert refusal(data, "c.xlsx") == ["El archivo está vacío."]
+
+
 def test_reading_stops_at_its_time_limit_in_every_phase():
-    cells = b"<row r='1'>" + b"<c r='ZZ1'><v>1</v></c>" * 1_000_000 + b"</row>"
-    one_row = with_part("xl/worksheets/sheet1.xml", SHEET, cells, b"</sheetData></worksheet>")
+    # Rows that are not given, because the first one has their number.
+    rows = (b"<row r='1'>" + b"<c r='ZZ1'/>" * 10_000 + b"</row>") * 9
+    sheet = with_part("xl/worksheets/sheet1.xml", SHEET, rows, SHEET_END)
     began = process_time()
 
-    assert "tarda demasiado en leerse" in refusal(one_row, "c.xlsx", seconds=0.5)[0]
+    assert "tarda demasiado en leerse" in refusal(sheet, "c.xlsx", seconds=0.1)[0]
     assert process_time() - began < 30
     csv = b"universidad_siglas\n" + b"U\n" * 1000
     assert "tarda demasiado en leerse" in refusal(csv, "c.csv", seconds=-1)[0]
