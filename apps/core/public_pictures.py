@@ -73,7 +73,8 @@ def _opened(file: Any) -> Image.Image:
         raise ValidationError(NOT_A_PICTURE) from error
     file.seek(0)
     # In the compressed data of a JPEG the byte 255 is always followed by 0: it has no such pair.
-    if picture.format == "JPEG" and file.read().count(_SCAN) > MAX_SCANS:
+    # Pillow calls a JPEG that has further pictures behind it "MPO".
+    if picture.format in ("JPEG", "MPO") and file.read().count(_SCAN) > MAX_SCANS:
         raise ValidationError(NOT_A_PICTURE)
     if max(picture.size) > MAX_SIDE:
         raise ValidationError(f"La imagen no puede tener más de {MAX_SIDE} píxeles de lado.")
