@@ -30,6 +30,7 @@ from apps.payments.stripe.page_policy import paying_page
 from apps.pricing.reads import current_pricing, current_terms
 
 RENEWALS = Limit("renovar", times=20, seconds=600)
+RENEWAL_PAGES = Limit("renovar-pagina", times=300, seconds=600)
 
 
 @require_safe
@@ -180,6 +181,7 @@ def renew(request: HttpRequest) -> HttpResponse:
             RENEWALS.count(request)
             order = open_order(token)
             return HttpResponseRedirect(recovery_url(order))
+        RENEWAL_PAGES.count(request)
         renewal = renewal_of(token)
     except (CannotRenew, TooManyRequests) as refusal:
         return render(request, template, {"refusal": refusal.message}, status=refusal.status)

@@ -21,10 +21,9 @@ from apps.catalogue.models import Subject
 from apps.core.models import LegalText
 from apps.core.web.session_store import SessionStore
 from apps.orders.models import Order, OrderLine
-from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.cart import MOST_LINES, CheckoutItem
 from apps.orders.offer.offer import Asked as Cart
 from apps.orders.offer.offer import offer_for
-from apps.orders.serializers import MOST_LINES
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent, Student
 from apps.students.session import sign_in

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.core import signing
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -29,9 +29,9 @@ from apps.core.web.throttle import Limit
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.ledger.history import note
-from apps.orders.models import Order, StaffOrder
+from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.statuses import PLAN_RUNNING, EventKind
-from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.cart import MOST_LINES, CheckoutItem, on_sale
 from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import current_terms
@@ -90,8 +90,6 @@ def price(student: Student, ended_on: date) -> Renewal:
     """The renewal of what ends on that day. Raises CannotRenew."""
     percent, now = current_terms().renewal_percent, today()
     items = _items_ending(student, ended_on)
-    if _is_being_paid(student, items):
-        raise CannotRenew
     if not percent or not items or not now - UNTIL_AFTER <= ended_on <= now + FROM_BEFORE:
         raise CannotRenew
     # Without the student: what they have bought before is no reason against a renewal.
@@ -107,26 +105,36 @@ def price(student: Student, ended_on: date) -> Renewal:
     return Renewal(student, ended_on, ends_on, items, full.total_cents, agreed)
 
 
-def _is_being_paid(student: Student, items: tuple[CheckoutItem, ...]) -> bool:
-    """Whether instalments are to come for the purchase of some of the items.
+def _items_ending(student: Student, ended_on: date) -> tuple[CheckoutItem, ...]:
+    """The enrolments that end on the day: whole subjects, and lessons of other subjects.
 
-    A plan that is not paid pauses its own access alone: the renewal would keep it open.
+    Without what is no longer sold, or is being paid in instalments: a plan that is not paid pauses
+    its own access alone, and the renewal would keep it open. At most as many as a cart may have,
+    those first that were paid with money: anybody may have made free orders in the student's name.
     """
     theirs = Q(student=student, gift=None) | Q(gift__recipient=student)
-    running = Order.objects.filter(theirs, status__in=PLAN_RUNNING)
-    return running.filter(lines__subject__in=[item.subject_id for item in items]).exists()
-
-
-def _items_ending(student: Student, ended_on: date) -> tuple[CheckoutItem, ...]:
-    """The enrolments that end on the day: whole subjects, and lessons of other subjects."""
-    rows = Enrolment.objects.filter(student=student, ends_on=ended_on, state=Enrolment.State.OPEN)
-    lessons: defaultdict[int, set[int | None]] = defaultdict(set)
-    for subject_id, lesson_id in rows.order_by("pk").values_list("subject_id", "lesson_id"):
-        lessons[subject_id].add(lesson_id)
-    return tuple(
-        CheckoutItem(subject_id, () if None in ids else tuple(sorted(pk for pk in ids if pk)))
-        for subject_id, ids in lessons.items()
+    being_paid = OrderLine.objects.filter(
+        order__in=Order.objects.filter(theirs, status__in=PLAN_RUNNING)
     )
+    was_paid = Order.objects.money_was_paid().filter(pk=OuterRef("provisioning"))
+    rows = (
+        Enrolment.objects.filter(student=student, ends_on=ended_on, state=Enrolment.State.OPEN)
+        .exclude(subject__in=being_paid.values("subject"))
+        .order_by(Exists(was_paid).desc(), "pk")
+    )
+    lessons: defaultdict[int, set[int | None]] = defaultdict(set)
+    for subject_id, lesson_id in rows.values_list("subject_id", "lesson_id"):
+        lessons[subject_id].add(lesson_id)
+    lines, _ = on_sale(
+        [
+            CheckoutItem(subject_id, () if None in ids else tuple(sorted(pk for pk in ids if pk)))
+            for subject_id, ids in lessons.items()
+        ]
+    )
+    sold: defaultdict[int, list[int]] = defaultdict(list)
+    for line in lines[:MOST_LINES]:
+        sold[line.subject_id] += [] if line.lesson_id is None else [line.lesson_id]
+    return tuple(CheckoutItem(subject_id, tuple(ids)) for subject_id, ids in sold.items())
 
 
 @transaction.atomic
@@ -149,7 +157,7 @@ def open_order(token: str) -> Order:
         if _is_of(made, renewal.student):
             if made.is_open:
                 return made
-            if made.paid_at is not None:
+            if made.paid_at is not None and _has_one_of(made, renewal.items):
                 raise CannotRenew
         number += 1
     checkout = Checkout(
@@ -179,6 +187,11 @@ def open_order(token: str) -> Order:
 def _is_of(order: Order, student: Student) -> bool:
     """Whether the order is the student's, at the student's present address."""
     return order.student_id == student.pk and order.email.lower() == student.email.lower()
+
+
+def _has_one_of(order: Order, items: tuple[CheckoutItem, ...]) -> bool:
+    asked = {(item.subject_id, pk) for item in items for pk in item.lesson_ids or (None,)}
+    return any((line.subject_id, line.lesson_id) in asked for line in order.lines.all())
 
 
 def _key(renewal: Renewal, number: int) -> UUID:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from apps.orders.models import Order
-from apps.orders.serializers import MOST_LINES, CheckoutInput
+from apps.orders.offer.cart import MOST_LINES
+from apps.orders.serializers import CheckoutInput
 from tests.helpers.factories import (
     checkout_body,
     make_subject,

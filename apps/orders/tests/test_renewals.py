@@ -9,6 +9,7 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
+from apps.catalogue.models import Lesson
 from apps.classroom.access import Cause, pause_access, withdraw_access
 from apps.classroom.models import Enrolment, Provisioning, Semester
 from apps.classroom.provisioning import grant_access, provision
@@ -32,6 +33,7 @@ from apps.orders.renewals import renewals
 from apps.orders.renewals.renewals import CannotRenew, open_order, price, renewal_link
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import expire
+from apps.payments import views
 from apps.payments.audit import audit
 from apps.pricing.models import Terms
 from apps.pricing.payment_type import PaymentType
@@ -501,3 +503,60 @@ def test_renewals_of_who_has_paid_nothing_are_paced_and_the_others_follow(ana, m
         assert offer_renewals() == "Avisos de renovación: 1"
     mails = Mail.objects.filter(template="renewal")
     assert list(mails.values_list("status", flat=True)) == ["queued", "queued"]
+
+
+def also_open(student, *items, order_id=900_002):
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=MADRID), tick=False):
+        grant_access(student=student, items=list(items), order_id=order_id)
+        provision.func(order_id=order_id)
+
+
+def renewed(student):
+    return [line.name for line in price(student, END).agreed.lines]
+
+
+def test_rest_is_renewed_without_what_is_sold_no_more(ana, micro):
+    lesson = make_subject("Estadística").lessons.first()
+    also_open(ana, (lesson.subject_id, lesson.pk))
+    Lesson.objects.filter(pk=lesson.pk).update(status=Lesson.Status.EXPIRED)
+
+    assert renewed(ana) == ["Microeconomía"]
+
+
+def test_rest_is_renewed_without_what_is_being_paid_and_this_follows(ana, micro):
+    """A gift in instalments of somebody else stops the renewal of nothing more than itself."""
+    other = make_subject("Estadística", "192.00")
+    also_open(ana, (other.pk, None))
+    plan = buy_subject(other, total=192_00, email=ana.email, payment_type="installment")
+    Order.objects.filter(pk=plan.pk).update(status="overdue", student=ana)
+    assert renewed(ana) == ["Microeconomía"]
+    first = open_order(token(ana))
+    pay(first, "pi_first")
+    Order.objects.filter(pk=plan.pk).update(status="paid")
+
+    assert renewed(ana) == ["Estadística"]
+    second = open_order(token(ana))
+    assert [line.name for line in second.lines.all()] == ["Estadística"]
+    pay(second, "pi_second")
+    with pytest.raises(CannotRenew):
+        open_order(token(ana))
+
+
+def test_renewal_has_no_more_lines_than_a_cart_and_those_first_that_were_paid(
+    ana, micro, monkeypatch
+):
+    """Anybody may have made orders that cost nothing in the student's name."""
+    monkeypatch.setattr(renewals, "MOST_LINES", 2)
+    also_open(ana, (make_subject("Historia").pk, None))
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=MADRID), tick=False):
+        bought = buy_subject(make_subject("Estadística", "192.00"), total=182_40, email=ana.email)
+        provision.func(order_id=bought.pk)
+
+    assert renewed(ana) == ["Estadística", "Microeconomía"]
+
+
+def test_pages_of_renewals_are_counted(ana, micro, settings, monkeypatch):
+    monkeypatch.setattr(views, "RENEWAL_PAGES", replace(views.RENEWAL_PAGES, times=1))
+    answers = [Client().get("/renovar", {"enlace": token(ana)}) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 429]
