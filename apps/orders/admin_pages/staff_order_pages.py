@@ -58,7 +58,7 @@ from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS, CART_LIFE
 from apps.orders.models.staff_order import LARGE_DISCOUNT_PERCENT, is_large_discount
 from apps.orders.models.statuses import EventKind
-from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.cart import MOST_LINES, CheckoutItem
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
 
@@ -126,6 +126,9 @@ class StaffOrderForm(OrderContentsForm):
         data: dict[str, Any] = super().clean() or {}
         if not data.get("subjects") and not data.get("lessons"):
             self.add_error("subjects", "Elige al menos una asignatura o una lección.")
+        if len(data.get("subjects") or ()) + len(data.get("lessons") or ()) > MOST_LINES:
+            # Each opening of its link prices every line, for whoever has the link.
+            self.add_error(None, f"Un pedido tiene como mucho {MOST_LINES} líneas.")
         twice = {lesson.subject_id for lesson in data.get("lessons") or ()} & {
             subject.pk for subject in data.get("subjects") or ()
         }

@@ -25,7 +25,7 @@ from apps.orders.by_staff.receive import (
 from apps.orders.ledger.lines import order_money
 from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
 from apps.orders.offer.again import offer_again
-from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.cart import MOST_LINES, CheckoutItem
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.request import RefundRefused
 from apps.payments.audit.run import audit
@@ -468,6 +468,21 @@ def test_preview_lists_the_discount_of_staff_and_the_buyer(client, clerk):
     assert f"Para Bruno Gil, {BRUNO['email']}." in shown
     assert "<dt>Tu descuento</dt><dd>−20,00 €</dd>" in shown
     assert "<dt>El pedido</dt><dd>162,40 €</dd>" in shown
+
+
+def test_new_order_has_no_more_lines_than_a_cart(clerk, client):
+    """Each opening of its link prices every line, for whoever has the link."""
+    client.force_login(clerk)
+    subject = make_subject(lessons=MOST_LINES + 1)
+    lessons = [str(lesson.pk) for lesson in subject.lessons.all()]
+    typed = {
+        **BRUNO, "first_name": "Bruno", "last_name": "", "payment_type": "full_payment",
+        "paid_by": "link", "preview": "x",
+    }  # fmt: skip
+    page = reverse("admin:orders_order_nuevo")
+
+    assert "como mucho 60 líneas" in client.post(page, {**typed, "lessons": lessons}).text
+    assert "El pedido</dt>" in client.post(page, {**typed, "lessons": lessons[1:]}).text
 
 
 def test_new_order_offers_only_what_is_sold(admin_client):
