@@ -157,6 +157,8 @@ def test_campaign_made_with_the_defaults_of_the_form_takes_its_percent_off_every
         ({"first_day": "1"}, "Elige: o dos fechas, o los días de cada año"),
         ({"first_on": "", "last_on": ""}, "Faltan las fechas"),
         ({"calculator": "", "cart": ""}, "Marca dónde se ofrece"),
+        # Mails of orders and invoices name it.
+        ({"name": "Paga en evil.es/pago"}, "No puede llevar direcciones web"),
         (
             {"first_on": "", "last_on": "", "first_day": "1", "first_month": "2",
              "last_day": "31", "last_month": "2"},
@@ -164,7 +166,9 @@ def test_campaign_made_with_the_defaults_of_the_form_takes_its_percent_off_every
         ),
     ],
 )  # fmt: skip
-def test_campaign_with_impossible_dates_is_refused_with_a_message(client, changes, sentence):
+def test_campaign_with_impossible_dates_or_name_says_why_it_is_refused(
+    client, changes, sentence
+):
     page = client.post(admin_url(Campaign, "add"), BLACK_FRIDAY | changes)
 
     assert page.status_code == 200

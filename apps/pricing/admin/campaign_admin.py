@@ -18,6 +18,7 @@ from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.fresh_password import AsksPasswordToChange
 from apps.core.staff.offer_limits import OffersWithinLimits
+from apps.core.text_links import check_words
 from apps.pricing.campaign_preview import preview_campaign, shown_change
 from apps.pricing.models import Campaign
 
@@ -66,6 +67,13 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
     )
     autocomplete_fields = ("universities", "degrees")
     readonly_fields = ("price_preview", "list_price_warning")
+
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name == "name":
+            # Mails of orders and invoices name it.
+            field.validators = [*field.validators, check_words]
+        return field
 
     @staticmethod
     def check_offered(user: Any, data: Mapping[str, Any]) -> None:
