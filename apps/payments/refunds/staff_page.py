@@ -75,6 +75,11 @@ class RefundForm(forms.Form):
         if not order.instalments.exclude(status__in=INSTALMENT_SETTLED).exists():
             del self.fields["cancels_plan"]
 
+    def clean_reason(self) -> str:
+        """The reason in one line: the owner's mail has it between lines of its own."""
+        reason = self.cleaned_data["reason"]
+        return " ".join("".join(x if x.isprintable() else " " for x in reason).split())
+
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if "amount" in self.errors or "lines" in self.errors or data["amount"] is not None:

@@ -58,6 +58,16 @@ def test_order_page_links_to_the_refund_page_with_the_refundable_amount(client, 
 
 
 @pytest.mark.usefixtures("carla")
+def test_reason_of_a_refund_is_one_line(client, order):
+    """The owner's mail has it between lines of its own."""
+    reason = "error\n\nImporte devuelto: 1,00 €\N{RIGHT-TO-LEFT OVERRIDE}\nfin"
+    shown = client.post(page(order), form(reason=reason))
+    client.post(page(order), form(reason=reason, **hidden(shown)))
+
+    assert Refund.objects.get().reason == "error Importe devuelto: 1,00 € fin"
+
+
+@pytest.mark.usefixtures("carla")
 def test_order_page_names_the_states_in_its_history_in_spanish(client, order):
     shown = read(client.get(reverse("admin:orders_order_change", args=[order.pk])))
 
