@@ -17,7 +17,7 @@ from apps.classroom.backends.moodle.courses import (
     course_idnumber,
     find_course,
     is_gone,
-    is_idnumber,
+    named_item,
     take_over_enrolments,
 )
 from apps.classroom.extend_pages import PERMISSION as EXTEND
@@ -374,8 +374,7 @@ class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
         """Whether something else opens the course: by its entry, or by the idnumber in Moodle."""
         lesson, subject = self.cleaned_data.get("lesson"), self.cleaned_data.get("subject")
         own = course_idnumber(Item(subject.pk, lesson and lesson.pk)) if subject else ""
-        idnumber = course.get("idnumber", "")
-        if is_idnumber(idnumber) and idnumber.strip() != own:
+        if named_item(course.get("idnumber", "")) not in ("", own):
             return True
         entry = MoodleCourse(course_id=course["id"], shortname=course["shortname"])
         return entry.opened_by_others()

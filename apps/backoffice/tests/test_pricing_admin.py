@@ -166,9 +166,7 @@ def test_campaign_made_with_the_defaults_of_the_form_takes_its_percent_off_every
         ),
     ],
 )  # fmt: skip
-def test_campaign_with_impossible_dates_or_name_says_why_it_is_refused(
-    client, changes, sentence
-):
+def test_campaign_with_impossible_dates_or_name_says_why_it_is_refused(client, changes, sentence):
     page = client.post(admin_url(Campaign, "add"), BLACK_FRIDAY | changes)
 
     assert page.status_code == 200

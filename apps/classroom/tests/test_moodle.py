@@ -365,10 +365,14 @@ def test_who_writes_contents_gives_new_things_only_courses_of_their_own(moodle, 
         subject=micro, course_id=opened, shortname="MICRO", full_name="Curso MICRO"
     )
     moodle.add_course("LECCION", f"leccion-{micro.lessons.first().pk}")
+    # Many of Moodle's databases find these whatever their capitals, accents and forms of digits.
+    moodle.add_course("MAYUSCULA", f"Asignatura-{micro.pk}")
+    moodle.add_course("ACENTO", f"LECCIÓN-{micro.lessons.first().pk} ")
+    moodle.add_course("ANCHA", "asignatura-\uff15\uff18")
     moodle.add_course("BARATA", f"asignatura-{cheap.pk}")
     url = "/admin/classroom/moodlecourse/add/"
 
-    for shortname in ("MICRO", "LECCION"):
+    for shortname in ("MICRO", "LECCION", "MAYUSCULA", "ACENTO", "ANCHA"):
         page = client.post(url, {"subject": cheap.pk, "lesson": "", "shortname": shortname})
         assert "Este curso ya lo abre otra asignatura o lección." in page.text
     row = MoodleCourse.objects.get()

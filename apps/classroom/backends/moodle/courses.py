@@ -9,10 +9,12 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.text import search_form
 from apps.classroom.backends.base import Item, Problem
 from apps.classroom.backends.moodle.client import call
 from apps.classroom.backends.moodle.menus import SHOW_COURSE
 from apps.classroom.models import MoodleCourse, MoodleEnrolment
+from apps.core.normal_form import normal_form
 
 
 def course_id_for(item: Item) -> int | None:
@@ -132,9 +134,13 @@ def course_idnumber(item: Item) -> str:
     return f"leccion-{item.lesson_id}" if item.lesson_id else f"asignatura-{item.subject_id}"
 
 
-def is_idnumber(text: str) -> bool:
-    """Whether a course's "Número ID del curso" names a subject or a lesson of this shop."""
-    return re.fullmatch(r"(?:asignatura|leccion)-\d+", text.strip(), re.ASCII) is not None
+def named_item(idnumber: str) -> str:
+    """The `course_idnumber` that a course's "Número ID del curso" stands for, or an empty text.
+
+    Many of Moodle's databases find a course whatever its capitals, accents and forms of digits.
+    """
+    plain = search_form(normal_form("NFKC", idnumber))
+    return plain if re.fullmatch(r"(?:asignatura|leccion)-\d+", plain, re.ASCII) else ""
 
 
 def item_name(item: Item) -> str:
