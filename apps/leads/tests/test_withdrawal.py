@@ -286,6 +286,9 @@ def test_a_visitor_may_confirm_ten_statements_in_ten_minutes(client, settings):
         {"order_number": "", "details": ""},
         {"order_number": "9" * 13},
         {"order_number": "doce"},
+        # In the digits of 66 scripts one order would have any number of cases, each with its mail.
+        {"order_number": "1\N{ARABIC-INDIC DIGIT TWO}"},
+        {"order_number": "\N{FULLWIDTH DIGIT ONE}2\N{FULLWIDTH DIGIT THREE}"},
         {"name": "a\0b", "details": "x"},
         {"details": "x" * 501},
     ],
