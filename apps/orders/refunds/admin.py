@@ -112,7 +112,10 @@ class RefundAdmin(_OfPaymentAdmin):
         done = record_paid_by_other_means(
             refunds.values_list("pk", flat=True), actor=request.user.get_username()
         )
-        self.message_user(request, f"Devoluciones fallidas resueltas: {done}.", messages.INFO)
+        text = f"Devoluciones fallidas resueltas: {done}."
+        if done < refunds.count():
+            text += " Las demás no han fallado, o su dinero ya se ha devuelto o cambiado."
+        self.message_user(request, text, messages.INFO)
 
     def has_refund_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("orders.refund_order")

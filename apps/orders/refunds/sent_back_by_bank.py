@@ -6,11 +6,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from apps.core.money import format_euros
+from apps.core.money import format_euros, to_cents
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import lock_orders, locked_order
 from apps.orders.models import Order, Refund
-from apps.orders.models.statuses import REFUND_COUNTED, EventKind
+from apps.orders.models.statuses import REFUND_COUNTED, REFUND_ELSEWHERE, EventKind
 
 
 def refunds_sent_back_by_bank(
@@ -21,7 +21,8 @@ def refunds_sent_back_by_bank(
     """Refunds that the bank sent back and that no later refund of the same payment replaces.
 
     `replaced_by` are the states in which a later refund replaces an earlier one. With `is_covered`
-    only a later one that is not smaller does: a smaller one may give back another part.
+    only a later one that is not smaller does: a smaller one may give back another part. An exchange
+    of one of its lines replaces a refund, too: it took the money for another order.
     """
     later = Refund.objects.filter(
         payment=OuterRef("payment"),
@@ -31,15 +32,18 @@ def refunds_sent_back_by_bank(
     if is_covered:
         later = later.filter(amount__gte=OuterRef("amount"))
     failed = Refund.objects.filter(status=Refund.Status.FAILED).exclude(reference="")
-    return failed.filter(~Exists(later))
+    exchanged = Refund.objects.filter(
+        pk__gt=OuterRef("pk"), status=Refund.Status.CREDITED, lines__refunds=OuterRef("pk")
+    )
+    return failed.filter(~Exists(later), ~Exists(exchanged))
 
 
 @transaction.atomic
 def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     """Record that staff paid the buyer these refunds by other means, such as a transfer.
 
-    Only refunds that the bank sent back, and that no later refund replaces, are changed. Returns
-    how many changed.
+    Only refunds that the bank sent back, and that no later refund replaces, are changed; with them
+    no more is given back of a payment than was paid. Returns how many changed.
     """
     done = 0
     chosen = Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment")
@@ -48,6 +52,10 @@ def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     for refund in chosen.order_by("pk"):
         order = locked_order(refund.payment.order_id or 0)
         waiting = refunds_sent_back_by_bank(is_covered=True).filter(pk=refund.pk)
+        returned = refund.payment.refunds.filter(status__in=(*REFUND_COUNTED, *REFUND_ELSEWHERE))
+        cents = sum(row.amount_cents for row in returned)
+        if cents + refund.amount_cents > to_cents(refund.payment.amount):
+            continue
         changed = waiting.update(status=Refund.Status.OUTSIDE, settled_at=timezone.now())
         if changed:
             amount = format_euros(refund.amount_cents)

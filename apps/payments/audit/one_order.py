@@ -33,7 +33,7 @@ WITH_ROWS = (
     "discounts",
     "events",
     "instalments__payments",
-    "payments__refunds",
+    "payments__refunds__lines",
     "payments__disputes",
     "promo_uses",
     "referral_reward",
@@ -155,7 +155,19 @@ def _was_sent_back(refund: Refund, others: list[Refund]) -> bool:
     if refund.status != Refund.Status.FAILED or not refund.reference:
         return False
     good = (*REFUND_COUNTED, Refund.Status.OUTSIDE)
-    return not any(row.pk > refund.pk and row.status in good for row in others)
+    lines = {line.pk for line in refund.lines.all()}
+    return not any(
+        row.pk > refund.pk
+        and (
+            row.status in good
+            # An exchange of its line took the money for another order.
+            or (
+                row.status == Refund.Status.CREDITED
+                and any(line.pk in lines for line in row.lines.all())
+            )
+        )
+        for row in others
+    )
 
 
 def _status_after_refunds(order: Order) -> Iterator[str]:

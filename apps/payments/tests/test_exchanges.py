@@ -28,7 +28,12 @@ from apps.orders.models import OrderLine, ReferralReward, Refund, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.request import RefundRefused
+from apps.orders.refunds.sent_back_by_bank import (
+    record_paid_by_other_means,
+    refunds_sent_back_by_bank,
+)
 from apps.orders.rewards.service import give_code
+from apps.payments.jobs import reconcile_returns
 from apps.payments.refunds.at_stripe import (
     MIN_AGE,
     fetch_and_record_dispute,
@@ -625,3 +630,21 @@ def test_refund_in_the_dashboard_and_payment_of_an_exchange_do_not_wait_for_each
     assert new.status in ("paid", "expired")
     credited = Refund.objects.filter(status="credited").count()
     assert credited == new.payments.filter(kind="credit").count() == (new.status == "paid")
+
+
+def test_refund_that_the_bank_sent_back_is_replaced_by_the_exchange_of_its_line(
+    api, sandbox, work, clerk
+):
+    """The line's money has gone to the other order: paid by other means, it would be paid twice."""
+    order = buy(api, sandbox, make_subject(), make_subject("Derecho"), total="349.80")
+    work()
+    line = order.lines.first()
+    [made] = refund(order, clerk, 174_90, line_ids=frozenset({line.pk}))
+    sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
+    reconcile_returns()
+    assert list(refunds_sent_back_by_bank()) == [made]
+
+    exchange(wanted(order, make_subject("Historia", "184.11"), line=line), clerk)
+
+    assert not refunds_sent_back_by_bank().exists()
+    assert record_paid_by_other_means([made.pk], actor="carla") == 0

@@ -186,6 +186,18 @@ def test_refund_returned_by_the_bank_is_flagged_and_can_be_repeated(sandbox, ord
     assert refundable_cents(order) == 0
 
 
+def test_refund_repeated_in_parts_is_not_recorded_as_paid_besides(sandbox, order, clerk):
+    """Neither part is as large as the refund that the bank sent back."""
+    [made] = refund(order, clerk)
+    sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
+    reconcile_returns()
+    refund(order, clerk, 100_00)
+    assert record_paid_by_other_means([made.pk], actor="carla") == 0
+    refund(order, clerk, 82_40)
+
+    assert record_paid_by_other_means([made.pk], actor="carla") == 0
+
+
 def test_refund_settled_outside_stripe_is_not_repeated(sandbox, order, clerk):
     [made] = refund(order, clerk)
     assert record_paid_by_other_means([made.pk], actor="carla") == 0
