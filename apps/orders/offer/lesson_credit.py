@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, prefetch_related_objects
 
-from apps.classroom.models import Enrolment
+from apps.classroom.models import Enrolment, Provisioning
 from apps.classroom.rights import access_end
 from apps.core.dates import today
 from apps.orders.ledger.lines import order_money
@@ -43,7 +43,9 @@ def paid_for_lessons(
         student=student_id,
         lesson=OuterRef("lesson"),
     )
-    lines = lines.exclude(Exists(waiting) | Exists(wholes) | Exists(closed))
+    # Another order, which may cost nothing, gives the same lessons for longer.
+    ended = Provisioning.objects.filter(order_id=OuterRef("order"), ends_on__lt=ends_on)
+    lines = lines.exclude(Exists(waiting) | Exists(wholes) | Exists(closed) | Exists(ended))
     # Orders that cost nothing give no credit, and a code can make any number of them.
     money = Payment.objects.filter(order=OuterRef("order"), amount__gt=0)
     lines = lines.filter(Exists(money))

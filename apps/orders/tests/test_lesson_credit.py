@@ -1,12 +1,13 @@
 """Students who have lessons of a subject pay the rest of its price for the whole."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from uuid import uuid4
 
 import pytest
+import time_machine
 from django.db import transaction
 from django.utils import timezone
 
@@ -235,6 +236,27 @@ def test_lessons_of_a_semester_are_no_credit_for_the_next_one(ana, calculus, off
     assert paid_for_lessons(ana.pk) == {}
     status, answer = save(shop, whole(calculus), total="137.75")
     assert (status, answer["total_amount"]) == (409, 190.0)
+
+
+def test_lessons_of_a_semester_that_were_got_again_for_nothing_are_no_credit_for_the_next_one(
+    ana, calculus, offered, shop
+):
+    Semester.objects.all().delete()
+    Semester.objects.create(name="Primer semestre", last_month=2, last_day=28)
+    Semester.objects.create(name="Segundo semestre", last_month=9, last_day=30)
+    make_promo("GRATIS", value="100", max_uses=1)
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=UTC), tick=False):
+        buy(shop, first_lesson(calculus), total="52.25")
+        assert paid_for_lessons(ana.pk) == {calculus.pk: 52_25}
+    with time_machine.travel(datetime(2027, 3, 10, 12, tzinfo=UTC), tick=False):
+        body = checkout_body(
+            first_lesson(calculus), total="0.00", promo_code="GRATIS", buy_again=True, **ANA
+        )
+        answer = shop.checkout(body)
+        provision.func(order_id=answer["order_id"])
+
+        assert Enrolment.objects.get().ends_on == date(2027, 9, 30)
+        assert paid_for_lessons(ana.pk) == {}
 
 
 def test_lessons_whose_access_has_ended_are_no_credit(ana, calculus, offered, shop):
