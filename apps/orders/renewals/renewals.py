@@ -6,8 +6,10 @@ access follows the rules of any purchase, which lead to the end of the next seme
 
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import islice
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.core import signing
@@ -40,8 +42,12 @@ from apps.students.models import Student
 FROM_BEFORE = timedelta(days=14)
 UNTIL_AFTER = timedelta(days=60)
 ACTOR = "renovación"
+# Enrolments of which the first MOST_LINES that are still sold are renewed.
+MOST_LOOKED_AT = 2 * MOST_LINES
 # The clock runs one job after another.
 LONGEST_RUN_S = 60.0
+
+Key = tuple[int, int | None]
 
 _SALT = "orders.renewals"
 _signer = signing.Signer(salt=_SALT, sep=".")
@@ -122,19 +128,22 @@ def _items_ending(student: Student, ended_on: date) -> tuple[CheckoutItem, ...]:
         .exclude(subject__in=being_paid.values("subject"))
         .order_by(Exists(was_paid).desc(), "pk")
     )
-    lessons: defaultdict[int, set[int | None]] = defaultdict(set)
-    for subject_id, lesson_id in rows.values_list("subject_id", "lesson_id"):
-        lessons[subject_id].add(lesson_id)
-    lines, _ = on_sale(
-        [
-            CheckoutItem(subject_id, () if None in ids else tuple(sorted(pk for pk in ids if pk)))
-            for subject_id, ids in lessons.items()
-        ]
+    ending: list[Key] = list(rows.values_list("subject_id", "lesson_id")[:MOST_LOOKED_AT])
+    wholes = {subject_id for subject_id, lesson_id in ending if lesson_id is None}
+    # A lesson of a whole subject that ends, too, is renewed with it.
+    keys = [key for key in ending if key[1] is None or key[0] not in wholes]
+    lines, _ = on_sale(_grouped(keys))
+    sold = {line.key for line in lines}
+    return _grouped(islice((key for key in keys if key in sold), MOST_LINES))
+
+
+def _grouped(keys: Iterable[Key]) -> tuple[CheckoutItem, ...]:
+    lessons: defaultdict[int, list[int]] = defaultdict(list)
+    for subject_id, lesson_id in keys:
+        lessons[subject_id] += [] if lesson_id is None else [lesson_id]
+    return tuple(
+        CheckoutItem(subject_id, tuple(sorted(ids))) for subject_id, ids in lessons.items()
     )
-    sold: defaultdict[int, list[int]] = defaultdict(list)
-    for line in lines[:MOST_LINES]:
-        sold[line.subject_id] += [] if line.lesson_id is None else [line.lesson_id]
-    return tuple(CheckoutItem(subject_id, tuple(ids)) for subject_id, ids in sold.items())
 
 
 @transaction.atomic

@@ -40,7 +40,7 @@ from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.services import change_email, find_or_create_student
 from tests.helpers.factories import make_promo, make_subject
-from tests.helpers.friend_codes import buy_subject
+from tests.helpers.friend_codes import buy_subject, pay_order, place_order
 from tests.helpers.parallel import in_parallel, in_the_same_instant
 
 pytestmark = pytest.mark.django_db
@@ -560,3 +560,23 @@ def test_pages_of_renewals_are_counted(ana, micro, settings, monkeypatch):
     answers = [Client().get("/renovar", {"enlace": token(ana)}) for _ in range(2)]
 
     assert [answer.status_code for answer in answers] == [200, 429]
+
+
+def test_free_lessons_of_a_paid_subject_push_nothing_out_that_was_paid(ana, micro, monkeypatch):
+    monkeypatch.setattr(renewals, "MOST_LINES", 2)
+    many = make_subject("Estadística", lessons=9)
+    lesson = many.lessons.last()
+    cart = Checkout(
+        email=ana.email, phone="+34600111111", payment_type=PaymentType.FULL,
+        items=(CheckoutItem(many.pk, (lesson.pk,)),), expected_total_cents=52_25,
+        accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
+    )  # fmt: skip
+    with time_machine.travel(datetime(2026, 10, 1, 12, tzinfo=MADRID), tick=False):
+        for placed in (
+            place(cart),
+            place_order(make_subject("Historia", "192.00"), total=182_40, email=ana.email),
+        ):
+            provision.func(order_id=pay_order(placed).pk)
+    also_open(ana, *[(many.pk, other.pk) for other in many.lessons.exclude(pk=lesson.pk)])
+
+    assert renewed(ana) == [f"Estadística: {lesson.title}", "Historia"]
