@@ -1,6 +1,7 @@
 """Gifts: the recipient gets the access on the chosen day, the buyer the receipt."""
 
 from datetime import date, timedelta
+from types import SimpleNamespace
 
 import pytest
 import time_machine
@@ -13,6 +14,7 @@ from apps.core.models import Mail
 from apps.orders.jobs import deliver_gifts
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Gift, Order, Refund
+from apps.orders.settlement import gift_delivery
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.students.models import Student
 from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, whole
@@ -97,6 +99,28 @@ def test_later_gift_waits_for_the_morning_of_its_day_and_is_delivered_once(api, 
 
     assert Gift.objects.get().status == "delivered"
     assert templates_to(LEO) == ["gift_received"]
+
+
+def test_job_delivers_paid_gifts_first_and_leaves_the_rest_for_its_next_run(
+    api, sandbox, monkeypatch
+):
+    """A code makes any number of gifts for one day free. The clock runs one job after another."""
+    make_promo("GRATIS", value="100")
+    day = f"{today() + timedelta(days=9)}"
+    free = place_gift(api, deliver_on=day, total="0.00", body={"promo_code": "GRATIS"})
+    paid = place_gift(api, deliver_on=day, subject=make_subject("Otra"))
+    pay(paid)
+    monkeypatch.setattr(gift_delivery, "LONGEST_RUN_S", -1.0)
+    with time_machine.travel(at(today() + timedelta(days=9))):
+        assert deliver_gifts() == ""
+        ticks = iter([0.0, 1.0, 2.0])
+        monkeypatch.setattr(gift_delivery, "LONGEST_RUN_S", 1.5)
+        clock = SimpleNamespace(monotonic=lambda: next(ticks))
+        monkeypatch.setattr(gift_delivery, "time", clock)
+        assert deliver_gifts() == "Regalos entregados: 1"
+
+    waiting = Gift.objects.get(status="waiting")
+    assert (waiting.order_id, free["completed"]) == (free["order_id"], True)
 
 
 def test_gift_of_which_nothing_is_left_is_canceled_and_told_to_staff(api, sandbox):
