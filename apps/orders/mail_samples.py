@@ -313,16 +313,29 @@ def _refund_made() -> dict[str, dict[str, Any]]:
 
 
 def _refund_owner() -> dict[str, dict[str, Any]]:
+    common = {
+        "order_name": NAME,
+        "amount": Decimal("194.40"),
+        "actor": "carla",
+        "reason": "Compró dos veces la misma asignatura",
+        "status": "Devuelto",
+        "email": "ana@example.com",
+        "by_transfer": False,
+        "recorded_it": False,
+        "forgiven": Decimal(0),
+        "lines": [],
+        "admin_url": absolute_url(reverse("admin:orders_order_change", args=[1042])),
+    }
     return {
-        "Desde la administración": {
-            "order_name": NAME,
-            "amount": Decimal("194.40"),
-            "actor": "carla",
-            "reason": "Compró dos veces la misma asignatura",
-            "status": "Devuelto",
-            "email": "ana@example.com",
-            "admin_url": absolute_url(reverse("admin:orders_order_change", args=[1042])),
-        }
+        "Desde la administración": common,
+        "De una transferencia, que perdona plazos": {
+            **common,
+            "amount": Decimal("10.00"),
+            "by_transfer": True,
+            "recorded_it": True,
+            "forgiven": Decimal("129.60"),
+            "lines": ["Estadística descriptiva: PEC 3"],
+        },
     }
 
 

@@ -6,6 +6,7 @@ Both mails have "refund_ids" and "order_id".
 - `refund_owner`: to `settings.STAFF_EMAIL`, with clerk, amount and reason
 """
 
+from decimal import Decimal
 from typing import Any
 
 from django.urls import reverse
@@ -33,7 +34,8 @@ def register() -> None:
     )
     register_mail(
         "refund_owner",
-        "Devueltos {{ amount|euros }} del {{ order_name }}",
+        "Devueltos {{ amount|euros }}"
+        "{% if forgiven %} y perdonados {{ forgiven|euros }}{% endif %} del {{ order_name }}",
         refund_owner_context,
         origin=Origin.STAFF,
         is_fixed=True,
@@ -64,14 +66,26 @@ def refund_made_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def refund_owner_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """Variables of `refund_owner`: clerk, amount, reason and the order's page in the admin."""
+    """Variables of `refund_owner`: clerk, amount, reason and the order's page in the admin.
+
+    `forgiven` are the euros of instalments that are no longer asked for, `lines` what it withdraws.
+    `by_transfer`: the money leaves the bank by hand. `recorded_it`: the clerk who gives it back has
+    recorded that a transfer for the order came.
+    """
     refunds, order = _refunds(ids)
+    batch = Refund.objects.filter(batch=refunds[0].batch)
+    receipts = order.transfer_receipts.filter(user__isnull=False, user=refunds[0].user_id)
     return {
         **_common(refunds, order),
         "actor": refunds[0].actor,
         "reason": refunds[0].reason,
         "status": order.get_status_display(),
         "email": order.email,
+        "by_transfer": any(refund.payment.is_refunded_by_hand for refund in refunds),
+        "recorded_it": receipts.exists(),
+        # The first part has it, which may have been refused.
+        "forgiven": sum((row.forgiven for row in batch), Decimal(0)),
+        "lines": [line.name for line in order.lines.filter(refunds__in=refunds).distinct()],
         "admin_url": absolute_url(reverse("admin:orders_order_change", args=[order.pk])),
     }
 

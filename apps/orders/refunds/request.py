@@ -10,13 +10,13 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from apps.core.errors import Conflict, Invalid
-from apps.core.money import format_euros, to_euros
+from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import balance_of, count_refunded
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import InstalmentAttempt, Order, Payment, Refund, StaffOrder
+from apps.orders.models import InstalmentAttempt, Order, OrderLine, Payment, Refund, StaffOrder
 from apps.orders.models.statuses import (
     ATTEMPT_UNSETTLED,
     DISPUTE_HELD,
@@ -191,16 +191,25 @@ def request_refund(
     ids = _write(order, request, parts, batch=batch, user=user)
     if forgiven:
         Refund.objects.filter(pk=ids[0]).update(forgiven=to_euros(forgiven))
-    what = f"Devolución de {format_euros(request.amount_cents)} pedida"
-    if forgiven:
-        what += f", que perdona {format_euros(forgiven)} de plazos"
     note(
         order,
         kind=EventKind.REFUND_REQUESTED,
         actor=user.get_username(),
-        reason=f"{what}: {request.reason}",
+        reason=f"{requested_words(batch)}: {request.reason}",
     )
     return ids
+
+
+def requested_words(batch: str) -> str:
+    """What a refund gives away and takes back, in Spanish, for the history and the staff log."""
+    parts = Refund.objects.filter(batch=batch, follows=None)
+    words = f"Devolución de {format_euros(sum(row.amount_cents for row in parts))} pedida"
+    if forgiven := sum(to_cents(row.forgiven) for row in parts):
+        words += f", que perdona {format_euros(forgiven)} de plazos"
+    lines = OrderLine.objects.filter(refunds__in=parts).distinct().order_by("pk")
+    if names := ", ".join(line.name for line in lines):
+        words += f", de {names}"
+    return words
 
 
 def check_daily_limit(user: Any, cents: int, *, forgiven_cents: int = 0) -> None:

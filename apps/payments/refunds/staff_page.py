@@ -31,6 +31,7 @@ from apps.orders.refunds.available import (
 from apps.orders.refunds.effects import RefundRequest, lines_kept_open
 from apps.orders.refunds.open_cases import open_cases
 from apps.orders.refunds.preview import preview
+from apps.orders.refunds.request import requested_words
 from apps.payments.refunds.at_stripe import make_refund
 
 
@@ -179,8 +180,8 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
             form.add_error(None, error.message)
         else:
             if not is_repeated:
-                amount = format_euros(confirmed.amount_cents)
-                log_action(request, order, f"Devolución de {amount} pedida: {confirmed.reason}")
+                words = f"{requested_words(batch)}: {confirmed.reason}"
+                log_action(request, order, words)
             _show_outcomes(request, refunds)
             return redirect("admin:orders_order_change", order.pk)
     if form.is_valid() and "change" not in request.POST:

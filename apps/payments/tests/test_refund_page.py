@@ -7,7 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.classroom.models import Enrolment
-from apps.core.models import StaffAction
+from apps.core.mail.registry import render_for_staff
+from apps.core.models import Mail, StaffAction
 from apps.orders.models import Dispute, Payment, Refund
 from tests.helpers.admin import make_staff
 from tests.helpers.factories import make_subject
@@ -302,3 +303,27 @@ def test_returned_refund_can_be_marked_as_settled_outside_stripe(client, order, 
 
     assert Refund.objects.get().status == "outside"
     assert order.events.latest("pk").actor == "carla"
+
+
+@pytest.mark.usefixtures("carla")
+def test_owner_and_log_read_what_a_refund_of_a_cent_forgives_and_withdraws(
+    api, sandbox, work, client
+):
+    plan = buy(api, sandbox, total="192.00", payment_type="installment")
+    work()
+    shown = client.post(page(plan), form(amount="0,01", cancels_plan="on"))
+    client.post(page(plan), form(amount="0,01", cancels_plan="on", **hidden(shown)))
+    two = buy(api, sandbox, make_subject("Uno"), make_subject("Dos"), total="349.80")
+    ticked = {"amount": "0,01", "lines": [two.lines.get(name="Dos").pk]}
+    shown = client.post(page(two), form(**ticked))
+    client.post(page(two), form(**ticked, **hidden(shown)))
+
+    first, second = map(
+        render_for_staff, Mail.objects.filter(template="refund_owner").order_by("pk")
+    )
+    assert first.subject.replace("\xa0", " ").startswith("Devueltos 0,01 € y perdonados 128,00 €")
+    assert "perdonado 128,00 € de plazos" in first.text.replace("\xa0", " ")
+    assert "Se retira: Dos." in second.text
+    log = [row.text.replace("\xa0", " ") for row in StaffAction.objects.order_by("pk")]
+    assert any("0,01 € pedida, que perdona 128,00 € de plazos: Se apuntó" in text for text in log)
+    assert any("0,01 € pedida, de Dos: Se apuntó" in text for text in log)

@@ -470,6 +470,20 @@ def test_preview_lists_the_discount_of_staff_and_the_buyer(client, clerk):
     assert "<dt>El pedido</dt><dd>162,40 €</dd>" in shown
 
 
+@pytest.mark.parametrize("is_same_person", [True, False])
+def test_owner_reads_that_a_refund_is_paid_by_hand_and_who_recorded_the_transfer(
+    clerk, is_same_person
+):
+    order = make_order()
+    arrive(order, clerk if is_same_person else make_clerk("olga"), 182_40)
+    refund(order, clerk, 50_00)
+
+    text = render_for_staff(Mail.objects.get(template="refund_owner")).text
+
+    assert "Se paga a mano desde la cuenta del banco." in text
+    assert ("la apuntó la misma persona" in text) == is_same_person
+
+
 def test_new_order_has_no_more_lines_than_a_cart(clerk, client):
     """Each opening of its link prices every line, for whoever has the link."""
     client.force_login(clerk)
