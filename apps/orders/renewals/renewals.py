@@ -32,6 +32,7 @@ from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.ledger.history import note
 from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.models.staff_order import is_renewal
 from apps.orders.models.statuses import PLAN_RUNNING, EventKind
 from apps.orders.offer.cart import MOST_LINES, CheckoutItem, on_sale
 from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
@@ -194,8 +195,15 @@ def open_order(token: str) -> Order:
 
 
 def _is_of(order: Order, student: Student) -> bool:
-    """Whether the order is the student's, at the student's present address."""
-    return order.student_id == student.pk and order.email.lower() == student.email.lower()
+    """Whether the order renews something of the student, at the student's present address.
+
+    Staff could make another order with its key.
+    """
+    return (
+        is_renewal(order)
+        and order.student_id == student.pk
+        and order.email.lower() == student.email.lower()
+    )
 
 
 def _has_one_of(order: Order, items: tuple[CheckoutItem, ...]) -> bool:

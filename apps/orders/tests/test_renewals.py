@@ -580,3 +580,13 @@ def test_free_lessons_of_a_paid_subject_push_nothing_out_that_was_paid(ana, micr
     also_open(ana, *[(many.pk, other.pk) for other in many.lessons.exclude(pk=lesson.pk)])
 
     assert renewed(ana) == [f"Estadística: {lesson.title}", "Historia"]
+
+
+def test_order_of_staff_with_the_key_of_a_renewal_does_not_take_its_place(ana, micro):
+    taken = open_order(token(ana))
+    StaffOrder.objects.filter(order=taken).update(renewal=False)
+
+    order = open_order(token(ana))
+
+    assert order != taken
+    assert order.total_cents == 91_20
