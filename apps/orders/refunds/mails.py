@@ -14,7 +14,7 @@ from django.urls import reverse
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import TypedText, absolute_url, register_mail
 from apps.core.money import to_euros
-from apps.orders.models import Order, Refund
+from apps.orders.models import Order, Refund, TransferReceipt
 from apps.orders.refunds.effects import lines_kept_open
 
 
@@ -70,11 +70,14 @@ def refund_owner_context(ids: dict[str, Any]) -> dict[str, Any]:
 
     `forgiven` are the euros of instalments that are no longer asked for, `lines` what it withdraws.
     `by_transfer`: the money leaves the bank by hand. `recorded_it`: the clerk who gives it back has
-    recorded that a transfer for the order came.
+    recorded that a transfer of the buyer came.
     """
     refunds, order = _refunds(ids)
-    batch = Refund.objects.filter(batch=refunds[0].batch)
-    receipts = order.transfer_receipts.filter(user__isnull=False, user=refunds[0].user_id)
+    batch = Refund.objects.filter(batch=refunds[0].batch, payment__order=order)
+    # Of any order of the student: an exchange takes the money to another one.
+    receipts = TransferReceipt.objects.filter(
+        user__isnull=False, user=refunds[0].user_id, order__student=order.student_id
+    )
     return {
         **_common(refunds, order),
         "actor": refunds[0].actor,

@@ -58,7 +58,7 @@ def split_over_payments(order: Order, request: RefundRequest) -> list[tuple[Paym
     available = refundable_payments(order)
     _check_amount(order, request, sum(cents for _, cents in available))
     _check_lines(order, request)
-    _refuse_credited(order, request)
+    refuse_credited(order, request)
     if ends_plan(order, request, balance_of(order).less(request.amount_cents)):
         _refuse_while_charging(order)
     parts, left = [], request.amount_cents
@@ -121,8 +121,8 @@ def _check_lines(order: Order, request: RefundRequest) -> None:
         )
 
 
-def _refuse_credited(order: Order, request: RefundRequest) -> None:
-    """Refuse to give back what a later order counts as paid for the whole subject.
+def refuse_credited(order: Order, request: RefundRequest) -> None:
+    """Raise RefundRefused for what a later order counts as paid for the whole subject.
 
     An order that cost nothing besides can't be refunded first: it ends with the lesson.
     """
@@ -195,14 +195,14 @@ def request_refund(
         order,
         kind=EventKind.REFUND_REQUESTED,
         actor=user.get_username(),
-        reason=f"{requested_words(batch)}: {request.reason}",
+        reason=f"{requested_words(order, batch)}: {request.reason}",
     )
     return ids
 
 
-def requested_words(batch: str) -> str:
+def requested_words(order: Order, batch: str) -> str:
     """What a refund gives away and takes back, in Spanish, for the history and the staff log."""
-    parts = Refund.objects.filter(batch=batch, follows=None)
+    parts = Refund.objects.filter(batch=batch, payment__order=order, follows=None)
     words = f"Devolución de {format_euros(sum(row.amount_cents for row in parts))} pedida"
     if forgiven := sum(to_cents(row.forgiven) for row in parts):
         words += f", que perdona {format_euros(forgiven)} de plazos"

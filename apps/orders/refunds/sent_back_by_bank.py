@@ -6,11 +6,15 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from apps.core.money import format_euros, to_cents
+from apps.core.money import format_euros
 from apps.orders.ledger.history import note
+from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import lock_orders, locked_order
 from apps.orders.models import Order, Refund
-from apps.orders.models.statuses import REFUND_COUNTED, REFUND_ELSEWHERE, EventKind
+from apps.orders.models.statuses import REFUND_COUNTED, EventKind
+from apps.orders.refunds.available import refundable_payments
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.request import RefundRefused, refuse_credited
 
 
 def refunds_sent_back_by_bank(
@@ -42,8 +46,8 @@ def refunds_sent_back_by_bank(
 def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     """Record that staff paid the buyer these refunds by other means, such as a transfer.
 
-    Only refunds that the bank sent back, and that no later refund replaces, are changed; with them
-    no more is given back of a payment than was paid. Returns how many changed.
+    Only refunds that the bank sent back, and that no later refund replaces, are changed, and only
+    while their money is still the buyer's (`_is_still_owed`). Returns how many changed.
     """
     done = 0
     chosen = Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment")
@@ -52,9 +56,7 @@ def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     for refund in chosen.order_by("pk"):
         order = locked_order(refund.payment.order_id or 0)
         waiting = refunds_sent_back_by_bank(is_covered=True).filter(pk=refund.pk)
-        returned = refund.payment.refunds.filter(status__in=(*REFUND_COUNTED, *REFUND_ELSEWHERE))
-        cents = sum(row.amount_cents for row in returned)
-        if cents + refund.amount_cents > to_cents(refund.payment.amount):
+        if not _is_still_owed(order, refund):
             continue
         changed = waiting.update(status=Refund.Status.OUTSIDE, settled_at=timezone.now())
         if changed:
@@ -67,3 +69,24 @@ def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
             )
         done += changed
     return done
+
+
+def _is_still_owed(order: Order, refund: Refund) -> bool:
+    """Whether the payment, and the lines of the refund, have so much left to be given back.
+
+    Other refunds, a dispute, an exchange, or a whole subject that lessons have paid may have taken
+    it meanwhile.
+    """
+    lines = frozenset(refund.lines.values_list("pk", flat=True))
+    money = order_money(order)
+    left = sum(row.left for row in money.lines if not lines or row.line.pk in lines)
+    if len(lines) in (0, len(money.lines)):
+        left += money.excess_left
+    of_payment = {payment.pk: cents for payment, cents in refundable_payments(order)}
+    if refund.amount_cents > min(left, of_payment.get(refund.payment_id, 0)):
+        return False
+    try:
+        refuse_credited(order, RefundRequest(refund.amount_cents, refund.reason, line_ids=lines))
+    except RefundRefused:
+        return False
+    return True

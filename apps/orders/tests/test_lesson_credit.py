@@ -31,6 +31,7 @@ from apps.orders.refunds.effects import RefundRequest, apply_refund_effects
 from apps.orders.refunds.preview import preview
 from apps.orders.refunds.record import ReportedRefund, record_refunds
 from apps.orders.refunds.request import RefundRefused, request_refund
+from apps.orders.refunds.sent_back_by_bank import record_paid_by_other_means
 from apps.orders.settlement import mark_paid as settlement
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.audit.run import audit
@@ -364,6 +365,22 @@ def test_refund_of_credited_lessons_in_the_dashboard_is_flagged(ana, calculus, o
     record_refunds(payment_id=payment.pk, reports=[report], provider="Stripe")
     lessons.refresh_from_db()
     assert f"en otro pedido ({subject.pk})" in lessons.flag
+
+
+def test_refund_that_the_bank_sent_back_is_not_recorded_as_paid_once_the_lesson_paid_a_whole(
+    ana, calculus, offered, shop, clerk
+):
+    one, two = calculus.lessons.all()[:2]
+    order = buy(shop, single(one, two), total="104.50")
+    [pk] = give_back(order, clerk, 52_25, order.lines.get(lesson=one))
+    payment = order.payments.get().pk
+    for status in (RefundStatus.SUCCEEDED, RefundStatus.FAILED):
+        key = Refund.objects.get(pk=pk).key_id
+        report = ReportedRefund("re_1", 52_25, status, key_id=key)
+        record_refunds(payment_id=payment, provider="Stripe", reports=[report])
+    buy(shop, whole(calculus), total="85.50")
+
+    assert record_paid_by_other_means([pk], actor="carla") == 0
 
 
 def test_other_lines_beside_a_credited_lesson_can_be_refunded(ana, calculus, offered, shop, clerk):

@@ -180,7 +180,7 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
             form.add_error(None, error.message)
         else:
             if not is_repeated:
-                words = f"{requested_words(batch)}: {confirmed.reason}"
+                words = f"{requested_words(order, batch)}: {confirmed.reason}"
                 log_action(request, order, words)
             _show_outcomes(request, refunds)
             return redirect("admin:orders_order_change", order.pk)

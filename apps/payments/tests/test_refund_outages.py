@@ -8,7 +8,9 @@ from django.utils import timezone
 
 from apps.core.models import Mail
 from apps.orders.models import Payment, Refund
+from apps.orders.models.statuses import DisputeStatus
 from apps.orders.refunds.available import refundable_cents
+from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.request import RefundRefused
 from apps.orders.refunds.sent_back_by_bank import (
     record_paid_by_other_means,
@@ -16,6 +18,7 @@ from apps.orders.refunds.sent_back_by_bank import (
 )
 from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe import refunds as stripe_returns
+from tests.helpers.factories import make_subject
 from tests.helpers.refunds import buy, refund, refunded_at_provider
 
 pytestmark = pytest.mark.django_db
@@ -194,6 +197,30 @@ def test_refund_repeated_in_parts_is_not_recorded_as_paid_besides(sandbox, order
     refund(order, clerk, 100_00)
     assert record_paid_by_other_means([made.pk], actor="carla") == 0
     refund(order, clerk, 82_40)
+
+    assert record_paid_by_other_means([made.pk], actor="carla") == 0
+
+
+def test_refund_of_a_line_repeated_in_other_parts_is_not_recorded_as_paid_besides(
+    api, sandbox, clerk
+):
+    order = buy(api, sandbox, make_subject(), make_subject("Derecho"), total="349.80")
+    line = frozenset({order.lines.first().pk})
+    [made] = refund(order, clerk, 174_90, line_ids=line)
+    sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
+    reconcile_returns()
+    refund(order, clerk, 100_00, line_ids=line)
+    refund(order, clerk, 74_90)
+
+    assert record_paid_by_other_means([made.pk], actor="carla") == 0
+
+
+def test_refund_whose_payment_is_in_dispute_is_not_recorded_as_paid(sandbox, order, clerk):
+    [made] = refund(order, clerk)
+    sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
+    reconcile_returns()
+    report = ReportedDispute("dp_1", 182_40, DisputeStatus.LOST, "fraude", timezone.now())
+    record_dispute(payment_id=made.payment_id, provider="Stripe", report=report)
 
     assert record_paid_by_other_means([made.pk], actor="carla") == 0
 
