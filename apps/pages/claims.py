@@ -6,6 +6,7 @@ universities makes the claims of a new academy (docs/rules.md, "Public figures a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from apps.catalogue.models import Degree, University
 from apps.catalogue.reads import shown_universities
@@ -22,6 +23,8 @@ DEGREES = (
     "Psicología", "Relaciones Laborales", "Turismo",
 )  # fmt: skip
 OPEN_UNIVERSITIES, COMING_UNIVERSITIES = 1, 3
+# Of all names in a sentence.
+MOST_LETTERS = 1_000
 # Numbers of universities in words. The Spanish noun is feminine.
 _NUMBERS = ("ninguna", "una", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve")
 
@@ -100,8 +103,13 @@ def current_claims() -> Claims:
 
 
 def in_words(names: Sequence[str]) -> str:
-    """Return "ADE, Derecho y Turismo"."""
-    *first, last = names
+    """Return "ADE, Derecho y Turismo", or "ADE, Derecho y 480 más" if the names are long together.
+
+    A file of staff can have thousands of names, and a question can ask for them again and again.
+    """
+    lengths = accumulate(map(len, names))
+    fitting = max(1, sum(length <= MOST_LETTERS for length in lengths))
+    *first, last = [*names[:fitting], *([f"{len(names) - fitting} más"] if names[fitting:] else [])]
     conjunction = "e" if last.lower().startswith(("i", "í", "hi")) else "y"
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 

@@ -36,6 +36,10 @@ class ShownQuerySet(models.QuerySet[models.Model]):
         return self if settings.DEBUG else self.filter(is_sample=False)
 
 
+# Each is a part of one page, and some staff may add them.
+MOST_ROWS = 100
+
+
 class Positioned(models.Model):
     """A row that staff order on its page by a number."""
 
@@ -44,6 +48,11 @@ class Positioned(models.Model):
     class Meta:
         abstract = True
         ordering = ("position", "pk")
+
+    def clean(self) -> None:
+        super().clean()
+        if self._state.adding and type(self)._default_manager.count() >= MOST_ROWS:
+            raise ValidationError(f"Ya hay {MOST_ROWS}: borra antes lo que ya no haga falta.")
 
 
 class Sampled(Positioned):

@@ -33,8 +33,8 @@ PUBLIC_APPS = frozenset({"catalogue", "pages", "pricing"})
 LONGEST_TEXT = 4_000
 # Each line of a text becomes an element of a page.
 MOST_LINES = 100
-# A placeholder may stand for the names of all degrees.
-MOST_PLACEHOLDERS = 50
+# A placeholder may stand for many names.
+MOST_PLACEHOLDERS = 10
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 _LINE_END = re.compile("[\t\n\r\u2028\u2029]")
 

@@ -8,6 +8,8 @@ from django.test import Client, override_settings
 
 from apps.catalogue.models import University
 from apps.core.models import LegalText, SiteSettings
+from apps.pages import models
+from apps.pages.claims import in_words
 from apps.pages.models import Faq, TeamMember
 from apps.pages.tests.test_pages import visible_text
 from apps.payments.context import academy_props
@@ -44,6 +46,25 @@ def test_degrees_of_tile_and_question_are_those_on_sale(client):
     text = text_of(client, "/")
     assert tiles(client)["grados"] == "3"
     assert re.search(r"3 grados: Derecho \d+, Ingeniería \d+ y Turismo \d+\.", text)
+
+
+def test_question_names_no_more_degrees_than_a_reader_would_read():
+    """A file of staff can have thousands of them, and a question can ask for them again."""
+    names = [f"Grado de {number:03}" for number in range(500)]
+    shown = in_words(names)
+    assert shown.startswith("Grado de 000, Grado de 001, ")
+    assert shown.endswith("Grado de 082 y 417 más")
+    assert len(shown) < 1_300
+    assert in_words(["x" * 2_000, "y"]) == "x" * 2_000 + " y 1 más"
+    assert in_words(names[:3]) == "Grado de 000, Grado de 001 y Grado de 002"
+
+
+def test_page_has_a_hundred_questions_at_most(admin_client, monkeypatch):
+    monkeypatch.setattr(models, "MOST_ROWS", Faq.objects.count())
+    form = {"question": "¿Y si…?", "answer": "Sí.", "position": 1}
+    assert "borra antes" in admin_client.post("/admin/pages/faq/add/", form).text
+    one = Faq.objects.first()
+    assert admin_client.post(f"/admin/pages/faq/{one.pk}/change/", form).status_code == 302
 
 
 def test_question_names_the_universities_of_the_catalogue(client):
