@@ -1,6 +1,7 @@
 """Pictures that staff upload: checked, bounded, and stored without anything but their pixels."""
 
 import io
+import struct
 from datetime import timedelta
 from threading import Thread
 from time import sleep
@@ -144,6 +145,20 @@ def test_jpeg_with_a_thousand_scans_is_refused_before_it_is_decoded(kind):
     member(honest, "lucia.jpg").full_clean()
     with pytest.raises(ValidationError, match="no es una imagen"):
         member(forged, "lucia.jpg").full_clean()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "JPEG"])
+def test_megabytes_of_exif_are_not_read(kind, monkeypatch):
+    """A picture of 16 pixels with 2.4 million fractions in its EXIF took 35 s to turn."""
+    monkeypatch.setattr(public_pictures.ImageOps, "exif_transpose", None)
+    exif = b"Exif\0\0II*\0\x08\0\0\0" + struct.pack("<HHHLLL", 1, 0x112, 3, 1, 6, 0)
+    long = b"" if kind == "JPEG" else b"\0" * 70_000
+    data = photo((16, 9), kind=kind, exif=exif + long)
+    if kind == "JPEG":
+        # A JPEG has parts of at most 64 KB, which Pillow puts together.
+        part = b"\xff\xe1" + struct.pack(">H", 60_008) + b"Exif\0\0" + b"\0" * 60_000
+        data = data[:2] + part + part + data[2:]
+    member(data, f"lucia.{kind.lower()}").full_clean()
 
 
 def test_picture_above_the_size_limit_is_refused(monkeypatch):
