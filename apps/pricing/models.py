@@ -23,6 +23,8 @@ MONTHS = [
     (12, "diciembre"),
 ]  # fmt: skip
 LEAP_YEAR = 2028
+# Active and not over. Pages name the degrees of each that runs.
+MOST_CAMPAIGNS = 20
 DAY = [MinValueValidator(1), MaxValueValidator(31)]
 
 
@@ -138,6 +140,7 @@ class Campaign(models.Model):
             self._clean_days()
         if self._is_of_one_day and self.last_hour <= self.first_hour:
             raise ValidationError({"last_hour": "Acaba antes de empezar: es el mismo día."})
+        self._clean_number()
 
     @property
     def lowers_prices(self) -> bool:
@@ -150,6 +153,13 @@ class Campaign(models.Model):
             return self.first_on == self.last_on
         first, last = self._days()
         return first == last
+
+    def _clean_number(self) -> None:
+        others = Campaign.objects.filter(active=True).exclude(pk=self.pk)
+        if self.active and others.exclude(last_on__lt=today()).count() >= MOST_CAMPAIGNS:
+            raise ValidationError(
+                f"Ya hay {MOST_CAMPAIGNS} campañas activas: desactiva antes la que ya no valga."
+            )
 
     def _clean_dates(self) -> None:
         if self.first_on is None or self.last_on is None:

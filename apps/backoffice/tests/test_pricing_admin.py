@@ -8,6 +8,7 @@ import time_machine
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, PriceChange
+from apps.pricing import models
 from apps.pricing.models import Campaign, PromoCode
 from apps.pricing.reads import campaigns_today
 from apps.students.models import Student
@@ -172,6 +173,25 @@ def test_campaign_with_impossible_dates_or_name_says_why_it_is_refused(client, c
     assert page.status_code == 200
     assert sentence in page.content.decode()
     assert not Campaign.objects.exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_campaigns_that_are_not_over_have_a_number(client, monkeypatch):
+    """Pages name the degrees of each that runs."""
+    monkeypatch.setattr(models, "MOST_CAMPAIGNS", 1)
+    each_year = BLACK_FRIDAY | {
+        "first_on": "", "last_on": "", "first_day": "20", "first_month": "11", "last_day": "30",
+        "last_month": "11",
+    }  # fmt: skip
+    client.post(admin_url(Campaign, "add"), each_year)
+    page = client.post(admin_url(Campaign, "add"), each_year)
+    assert "desactiva antes la que ya no valga" in page.text
+
+    Campaign.objects.update(
+        first_on="2020-11-20", last_on="2020-11-30", first_day=None, first_month=None,
+        last_day=None, last_month=None,
+    )  # fmt: skip
+    assert client.post(admin_url(Campaign, "add"), each_year).status_code == 302
 
 
 def test_codes_disclose_no_student_to_staff_who_may_not_see_students(client):

@@ -31,7 +31,7 @@ from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.price_questions import needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.vat import may_change_vat
-from apps.core.money import format_euros, to_cents
+from apps.core.money import format_euros, grouped, to_cents
 from apps.core.staff.staff_log import shown_change
 
 VAT_NOT_ALLOWED = (
@@ -45,6 +45,8 @@ SAMPLE_NOT_ALLOWED = (
 PARENTS_AT_ONCE = 10_000
 # The most rows below one parent that an uploaded file may lead to: a page shows them all.
 MOST_BELOW: dict[type[Recorded], int] = {University: 500, Degree: 500, Lesson: 200}
+# Of all universities: the list of subjects, the sitemap and the campaigns name them.
+MOST_DEGREES = 2_000
 # Texts of so many letters are kept once, however many rows name them.
 LONG_TEXT = 200
 
@@ -319,6 +321,8 @@ def diff_catalogue(lines: Iterable[Line], reading: Reading | None = None) -> Cat
         if reading.bounds is not COMMAND and model in MOST_BELOW:
             _check_rows_below(model, diff.new(model), rows_below, errors)
         _check_required_cells(model, diff.entries[model], errors)
+    if reading.bounds is not COMMAND:
+        _check_degrees(diff.new(Degree), errors)
     _compare_teachers(diff.entries[Subject], names)
     errors.check()
     return diff
@@ -456,6 +460,14 @@ def _check_rows_below(
             message = f"Con este archivo habría demasiadas filas {where}en el nivel "
             message += f"«{model._meta.verbose_name_plural}»: caben {MOST_BELOW[model]}."
             errors.add(message, place=entry.place, column=KEYS[model].name)
+
+
+def _check_degrees(new: list[Entry], errors: FileErrors) -> None:
+    before = Degree.objects.count() if new else 0
+    if new and before + len(new) > MOST_DEGREES:
+        message = f"Con este archivo habría {grouped(before + len(new))} grados: caben "
+        message += f"{grouped(MOST_DEGREES)}."
+        errors.add(message, place=new[0].place, column=KEYS[Degree].name)
 
 
 def _compare_teachers(subjects: list[Entry], names: TeacherNames) -> None:

@@ -554,3 +554,17 @@ def test_file_that_would_overfill_a_page_is_refused(client, carla, monkeypatch, 
 
     assert f"en el nivel «{level}»: caben 3" in send(3)
     assert "caben" not in send(2)
+
+
+def test_file_that_would_lead_to_thousands_of_degrees_is_refused(client, carla, monkeypatch):
+    """Pages, sitemap and campaigns name all of them."""
+    make_subject()
+    monkeypatch.setattr(diff, "MOST_DEGREES", 3)
+
+    def send(count):
+        rows = "".join(f"NU{n};Nueva {n};Grado {n}\n" for n in range(count))
+        head = "universidad_siglas;universidad;grado"
+        return client.post(IMPORT, file(f"{head}\n{rows}"), follow=True).text
+
+    assert "habría 4 grados: caben 3" in send(3)
+    assert "caben" not in send(2)
