@@ -23,6 +23,10 @@ MOST_OF_OTHER_PARTS = 2_000_000
 # a row of empty cells in a file of 50 KB took 3.8 GB. Excel has at most 16,384 cells in a row.
 MOST_ELEMENTS = 200_000
 _AT_ONCE = 1 << 20
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_ROW, _TEXT = f"{_MAIN}}}row", f"{_MAIN}}}si"
+# At these depths.
+_EMPTIED = {(_ROW, 3), (_TEXT, 2)}
 
 
 @dataclass(frozen=True)
@@ -93,66 +97,63 @@ class BoundedArchive(zipfile.ZipFile):
     def __init__(self, data: bytes, reading: Reading) -> None:
         super().__init__(io.BytesIO(data))
         self.reading = reading
+        self._counted: set[str] = set()
         unpacked = sum(part.file_size for part in self.infolist())
         if unpacked > reading.bounds.unpacked:
             raise BadFile(FileError("El archivo es demasiado grande una vez descomprimido."))
         reading.begin(unpacked)
 
     def open(self, name: Any, mode: Any = "r", *arguments: Any, **options: Any) -> Any:
+        part = name if isinstance(name, zipfile.ZipInfo) else self.getinfo(name)
+        if part.file_size > MOST_OF_OTHER_PARTS and part.filename not in self._counted:
+            # Its elements, without keeping them.
+            self._counted.add(part.filename)
+            with super().open(part) as file:
+                _Elements(self.reading).read(file)
         file = super().open(name, mode, *arguments, **options)
         return _Part(file, self.reading)
 
-    def check_elements(self) -> None:
-        """Count the elements of each large part, without keeping them."""
-        for part in self.infolist():
-            if part.file_size > MOST_OF_OTHER_PARTS:
-                with super().open(part) as file:
-                    _Elements(self.reading).read(file)
-
 
 class _Elements:
-    """Counts what a parser of a sheet, or of a list of texts, would keep in memory at once."""
+    """Counts what the parser of a sheet, or of a list of texts, keeps in memory at once.
+
+    It empties a row, and a text, at its end, and keeps all else.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._depth = self._kept = self._texts = self._rows = self._parts = 0
-        self._has_rows = False
-        self._parser = expat.ParserCreate()
+        self._depth = self._kept = self._before = self._texts = self._rows = 0
+        self._parser = expat.ParserCreate(namespace_separator="}")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._refuse_doctype
 
     def read(self, file: IO[bytes]) -> None:
         # A part that is no XML is parsed by nobody, or fails there, too.
-        with suppress(expat.ExpatError):
+        with suppress(expat.ExpatError, LookupError, ValueError):
             while some := file.read(_AT_ONCE):
                 self._reading.check_time()
                 self._parser.Parse(some)
 
     def _start(self, name: str, _: object) -> None:
         self._depth += 1
+        if (name, self._depth) in _EMPTIED:
+            self._before = self._kept
+        self._rows += name == _ROW
+        self._texts += name == _TEXT
         self._kept += 1
-        local = name.rpartition(":")[2]
-        if self._depth == 2:
-            self._parts += 1
-            self._has_rows = local == "sheetData"
-        elif self._depth == 3 and self._has_rows:
-            self._rows += 1
-        self._texts += local == "si"
         bounds = self._reading.bounds
         if self._texts > bounds.texts:
             raise BadFile(FileError("El archivo tiene demasiados textos."))
-        if self._parts > bounds.texts:
-            raise BadFile(FileError("Una parte del archivo es demasiado grande."))
         if self._rows > bounds.rows:
             raise BadFile(FileError(f"El archivo tiene más de {grouped(bounds.rows)} filas."))
         if self._kept > MOST_ELEMENTS:
             raise BadFile(FileError("Una fila o un texto tiene demasiadas partes."))
 
     def _end(self, name: str) -> None:
+        if (name, self._depth) in _EMPTIED:
+            self._kept = self._before
         self._depth -= 1
-        if self._depth == 1 or (self._depth == 2 and self._has_rows):
-            self._kept = 0
 
     def _refuse_doctype(self, *_: object) -> None:
         raise BadFile(FileError("No es una hoja de Excel: tiene una definición de tipo (DTD)."))

@@ -209,7 +209,6 @@ def _xlsx_rows(data: bytes, reading: Reading) -> Iterator[tuple[int, Sequence[st
 
     try:
         archive = BoundedArchive(data, reading)
-        archive.check_elements()
         reader: Any = ExcelReader(
             io.BytesIO(data), read_only=True, data_only=True, keep_links=False
         )
@@ -225,7 +224,7 @@ def _xlsx_rows(data: bytes, reading: Reading) -> Iterator[tuple[int, Sequence[st
             yield number, [_cell_text(value) for value in row]
     except (
         zipfile.BadZipFile, InvalidFileException, ParseError,
-        KeyError, IndexError, ValueError, OSError, RuntimeError, EOFError, zlib.error,
+        LookupError, ValueError, OSError, RuntimeError, EOFError, zlib.error,
     ) as error:  # fmt: skip
         file_error = FileError(f"No se puede leer como hoja de Excel .xlsx: {xlsx_reason(error)}.")
         raise BadFile(file_error) from None

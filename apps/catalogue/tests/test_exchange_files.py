@@ -286,8 +286,10 @@ MERGED = b"<mergeCells>" + b"<mergeCell/>" * 1_000_000 + b"</mergeCells>"
         b"<row r='1'><c t='inlineStr'><is>" + b"<r/>" * 1_000_000 + b"</is></c></row>",
         b"<row r='1'>" + (b"<c/>" * 1_000 + b"<row/><!-- <row -->") * 1_000 + b"</row>",
         b"</sheetData>" + MERGED + b"<sheetData>",
+        b"</sheetData>" + (b"<x>" + b"<c/>" * 9_000 + b"</x>") * 60 + b"<sheetData>",
+        (b"<row xmlns='u'>" + b"<c/>" * 9_000 + b"</row>") * 60,
     ],
-    ids=["cells", "inline text", "rows within a row", "merged cells"],
+    ids=["cells", "inline text", "rows within a row", "merged cells", "others", "other rows"],
 )
 def test_row_of_millions_of_elements_is_refused_before_they_fill_the_memory(rows):
     """The parser keeps the elements of a row until its end: 50 KB took 3.8 GB."""
@@ -494,11 +496,25 @@ def test_long_value_that_another_line_contradicts_is_cut():
     assert f"«{'a' * 80}…» (fila 1)" in str(refused.value)
 
 
+def test_large_part_that_nobody_reads_is_not_counted():
+    with zipfile.ZipFile(io.BytesIO(write_catalogue("c.xlsx"))) as whole_file:
+        parts = {part: whole_file.read(part) for part in whole_file.namelist()}
+    parts["xl/calcChain.xml"] = b"<calcChain>" + b"<c r='A1' i='1'/>" * 300_000 + b"</calcChain>"
+    assert read_lines(deflated(parts), "c.xlsx", Reading(UPLOAD)) == []
+
+
+def test_large_part_in_an_unknown_encoding_is_refused():
+    rows = b"<row r='1'/>" * 200_000
+    head = b"<?xml version='1.0' encoding='foo'?><worksheet xmlns='%s'><sheetData>"
+    data = with_part("xl/worksheets/sheet1.xml", head, rows, SHEET_END)
+    assert "No se puede leer" in refusal(data, "c.xlsx")[0]
+
+
 def test_large_part_that_is_parsed_whole_is_refused():
     formats = b"<xf/>" * 1_000_000
     styles = with_part("xl/styles.xml", b"<styleSheet xmlns='%s'>", formats, b"</styleSheet>")
 
-    assert refusal(styles, "c.xlsx") == ["Una parte del archivo es demasiado grande."]
+    assert refusal(styles, "c.xlsx") == ["Una fila o un texto tiene demasiadas partes."]
 
 
 def test_progress_of_a_reading_ends_at_the_whole_file():
