@@ -26,8 +26,8 @@ FRIEND_CODE_REFUSED = (
     "No escribas el código de amigo de un alumno: cobraría por cada compra que llegue de aquí."
 )
 
-# No field for words has more. Django runs all validators of a field, also of a text of 1 MB.
-_MOST_READ = 20_000
+# Legal texts have so many at most. Django runs all validators of a field, also of a text of 1 MB.
+_MOST_READ = 100_000
 # An address may be encoded for a link, and that link for HTML.
 _ENCODED_TIMES = 3
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")

@@ -51,9 +51,9 @@ from apps.pricing.rules import promo_discount_cents
 from apps.students.session import current_student, is_known_buyer
 
 PROMO_TRIES = Limit("promo", times=20, seconds=600)
-# A cart of 200 lines takes 40 ms: its total is computed for both payment types.
 # For each student: what they paid for each lesson is read anew.
 CREDITS = Limit("lesson-credit", times=300, seconds=600)
+# A cart of 200 lines takes 40 ms: its total is computed for both payment types.
 RECOVERIES = Limit("recover", times=300, seconds=600)
 
 

@@ -211,6 +211,17 @@ def test_value_of_a_placeholder_is_text():
 
 
 @pytest.mark.django_db
+def test_form_takes_a_long_legal_text(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    page = admin_url(LegalText, "add")
+    based_on = client.get(f"{page}?kind=terminos").context["adminform"].form["based_on"].value()
+    body = "<p>Texto legal de verdad.</p>" * 3_000
+    form = {"kind": "terminos", "title": "Largo", "body": body, "based_on": based_on}
+    assert client.post(page, form).status_code == 302
+    assert LegalText.objects.filter(title="Largo").exists()
+
+
+@pytest.mark.django_db
 def test_form_of_legal_texts_refuses_a_form(client):
     client.force_login(User.objects.create_superuser("carla"))
     text = {"kind": "terminos", "title": "T"}
