@@ -18,8 +18,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.classroom.backends.base import Item
 from apps.classroom.models import Enrolment
-from apps.classroom.rights import access_end
+from apps.classroom.rights import access_end, row_key
 from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.keyed_digest import keyed_digest, matches
@@ -31,6 +32,8 @@ from apps.core.web.throttle import Limit
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.staff_order import is_renewal
 from apps.orders.models.statuses import PLAN_RUNNING, EventKind
@@ -165,9 +168,9 @@ def open_order(token: str) -> Order:
     number = 0
     while (made := Order.objects.with_key(_key(renewal, number)).first()) is not None:
         if _is_of(made, renewal.student):
-            if made.is_open:
+            if made.is_open and (_lines_of(made) == _asked(renewal) or not _give_up(made)):
                 return made
-            if made.paid_at is not None and _has_one_of(made, renewal.items):
+            if made.paid_at is not None and _lines_of(made) & _asked(renewal):
                 raise CannotRenew
         number += 1
     checkout = Checkout(
@@ -206,9 +209,35 @@ def _is_of(order: Order, student: Student) -> bool:
     )
 
 
-def _has_one_of(order: Order, items: tuple[CheckoutItem, ...]) -> bool:
-    asked = {(item.subject_id, pk) for item in items for pk in item.lesson_ids or (None,)}
-    return any((line.subject_id, line.lesson_id) in asked for line in order.lines.all())
+def _lines_of(order: Order) -> set[tuple[bool, int]]:
+    """What the order has, as the keys of enrolments: lessons move between subjects."""
+    return {row_key(Item(line.subject_id, line.lesson_id)) for line in order.lines.all()}
+
+
+def _asked(renewal: Renewal) -> set[tuple[bool, int]]:
+    return {
+        row_key(Item(item.subject_id, lesson_id))
+        for item in renewal.items
+        for lesson_id in item.lesson_ids or (None,)
+    }
+
+
+def _give_up(made: Order) -> bool:
+    """Expire an order of other lines than those that are renewed today, unless it is being paid.
+
+    Some are sold no more, or are no longer being paid in instalments.
+    """
+    order = locked_order(made.pk)
+    if not order.is_open or order.payments.open().exists():
+        return False
+    change_status(
+        order,
+        Order.Status.EXPIRED,
+        kind=EventKind.EXPIRED,
+        actor=ACTOR,
+        reason="Lo que se puede renovar ha cambiado",
+    )
+    return True
 
 
 def _key(renewal: Renewal, number: int) -> UUID:

@@ -590,3 +590,16 @@ def test_order_of_staff_with_the_key_of_a_renewal_does_not_take_its_place(ana, m
 
     assert order != taken
     assert order.total_cents == 91_20
+
+
+def test_open_order_of_other_lines_gives_way_to_what_can_be_renewed_today(ana, micro):
+    lesson = make_subject("Estadística").lessons.first()
+    also_open(ana, (lesson.subject_id, lesson.pk))
+    first = open_order(token(ana))
+    Lesson.objects.filter(pk=lesson.pk).update(status=Lesson.Status.EXPIRED)
+
+    second = open_order(token(ana))
+
+    first.refresh_from_db()
+    assert (first.status, second.total_cents) == ("expired", 91_20)
+    assert open_order(token(ana)) == second
