@@ -420,3 +420,32 @@ def test_visitor_who_types_searches_without_end_is_told_to_wait(
         another = status(path, "192.0.2.2")
 
     assert (searches, others, another) == ([200] * 5 + [429] * 3, {200}, 200)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/x/../static/a", "/x/%2e%2E/static/a", "//static/a", "/./static/a", "/static/..",
+        "/x/../api/stripe/webhook", "/x%2f../precios",
+    ],
+)  # fmt: skip
+def test_address_that_is_another_one_in_its_plain_form_does_not_reach_the_shop(site, port, path):
+    """It would have the limits of a file, and cost what a page does."""
+    with running_shop(port):
+        assert status_of(site, path) == 404
+
+
+@pytest.mark.parametrize("path", ["/static/a.css", "/.well-known/x.txt", "/buscar?q=a//b/../%2e"])
+def test_plain_address_reaches_the_shop(site, port, path):
+    with running_shop(port):
+        assert status_of(site, path) == 200
+
+
+def status_of(site: str, path: str) -> int:
+    """The status of an address that is asked for as it is written."""
+    connection = HTTPConnection(site.partition("://")[2], timeout=10)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
