@@ -54,6 +54,25 @@ def test_images_of_others_are_named_by_their_digests():
     assert {"dockerfile", "docker-compose"} <= {*renovate["enabledManagers"]}
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_logs_of_each_container_have_a_bound(name):
+    assert SERVICES[name]["logging"]["options"].keys() == {"max-size", "max-file"}
+
+
+def test_nginx_writes_no_log_file_that_strangers_could_fill():
+    """Debian's nginx.conf names files, on the disk that PostgreSQL may share."""
+    text = (ROOT / "deploy" / "nginx" / "academia.conf").read_text()
+    servers = text.split("\nserver {")[1:]
+    assert len(servers) == 2
+    for server in servers:
+        access, error = (
+            re.findall(rf"^    {kind}_log (.+);", server, re.M) for kind in ("access", "error")
+        )
+        assert len(access) == len(error) == 1
+        assert access[0] == "off" or access[0].startswith("syslog:")
+        assert error[0].startswith("syslog:")
+
+
 def test_password_of_the_database_has_no_default():
     text = (ROOT / "compose.yaml").read_text()
 
