@@ -1,4 +1,4 @@
-"""Cleans two headers of every request before Django reads them, and reads its body to the end.
+"""Cleans headers of every request before Django reads them, and reads its body to the end.
 
 See docs/rules.md, "Malformed requests" and "Body limits".
 """
@@ -13,6 +13,12 @@ from django.http import HttpResponse, HttpResponseBase
 
 # "name*=charset'language'value" (RFC 2231): Python's parsers raise errors for odd character sets.
 _EXTENDED = re.compile(r"\*[\d*]*\s*=")
+# Browsers send back the one tag that they got. Django reads a list of them with an expression that
+# takes 25 ms for 8 KB of commas.
+_CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
+_LONGEST_CONDITION = 500
+# Elsewhere no form has files. Reading a thousand parts takes 100 ms, before any view or limit.
+_WITH_FILES = ("/admin/", "/api/send-preview-contact", "/avisos-de-correo")
 # The largest body that the proxy passes on, that of the admin, and a little more.
 _LARGEST_BODY = 26 * 1024 * 1024
 _READ_AT_ONCE = 64 * 1024
@@ -29,10 +35,20 @@ class Handler(WSGIHandler):
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> HttpResponseBase:
+        if not environ["PATH_INFO"].isascii():
+            # Django would take 9 ms for 8 KB that are not UTF-8.
+            path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
+            environ["PATH_INFO"] = path.encode().decode("latin-1")
+        kind = environ.get("CONTENT_TYPE", "").lstrip().lower()
+        if kind.startswith("multipart/") and not environ["PATH_INFO"].startswith(_WITH_FILES):
+            environ["CONTENT_TYPE"] = "application/octet-stream"
         if ";" in environ.get("CONTENT_TYPE", ""):
             environ["CONTENT_TYPE"] = _with_boundary_alone(environ["CONTENT_TYPE"])
         if _EXTENDED.search(environ.get("HTTP_ACCEPT", "")):
             del environ["HTTP_ACCEPT"]
+        for name in _CONDITIONS:
+            if len(environ.get(name, "")) > _LONGEST_CONDITION:
+                del environ[name]
         response = super().__call__(environ, start_response)
         if environ.get("CONTENT_LENGTH", "") not in ("", "0"):
             _read_to_end(environ)
