@@ -430,7 +430,7 @@ def test_visitor_who_types_searches_without_end_is_told_to_wait(
     ],
 )  # fmt: skip
 def test_address_that_is_another_one_in_its_plain_form_does_not_reach_the_shop(site, port, path):
-    """It would have the limits of a file, and cost what a page does."""
+    """Such an address would have the limits of a file, and cost what a page does."""
     with running_shop(port):
         assert status_of(site, path) == 404
 

@@ -76,8 +76,8 @@ def _opened(file: Any) -> Image.Image:
         raise ValidationError(NOT_A_PICTURE) from error
     file.seek(0)
     # In the compressed data of a JPEG the byte 255 is always followed by 0: it has no such pair.
-    # Pillow calls a JPEG that has further pictures behind it "MPO".
-    # By chance the video of a phone behind them has one in 65,536 bytes.
+    # Pillow calls a JPEG with further pictures behind it "MPO". By chance a phone's video behind
+    # these has one in 65,536 bytes.
     scans = {"JPEG": MAX_SCANS, "MPO": 3 * MAX_SCANS}.get(picture.format or "")
     if scans is not None and file.read().count(_SCAN) > scans:
         raise ValidationError(NOT_A_PICTURE)

@@ -25,7 +25,7 @@ MOST_ELEMENTS = 200_000
 _AT_ONCE = 1 << 20
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _ROW, _TEXT = f"{_MAIN}}}row", f"{_MAIN}}}si"
-# At these depths.
+# The elements that the parser empties at their end, with their depths.
 _EMPTIED = {(_ROW, 3), (_TEXT, 2)}
 
 

@@ -174,7 +174,7 @@ def _csv_rows(data: bytes, reading: Reading) -> Iterator[tuple[int, Sequence[str
     else:
         # Spanish Excel uses semicolons, because the comma is the decimal separator.
         delimiter = max(";,\t", key=head.count)
-    reader = csv.reader(_short_lines(text), delimiter=delimiter, strict=True)
+    reader = csv.reader(_short_lines(text, first=1 + skipped), delimiter=delimiter, strict=True)
     before = 0
     try:
         for row in reader:
@@ -190,8 +190,8 @@ def _csv_rows(data: bytes, reading: Reading) -> Iterator[tuple[int, Sequence[str
         raise BadFile(file_error) from None
 
 
-def _short_lines(text: str) -> Iterator[str]:
-    for number, line in enumerate(io.StringIO(text, newline=""), start=1):
+def _short_lines(text: str, *, first: int) -> Iterator[str]:
+    for number, line in enumerate(io.StringIO(text, newline=""), start=first):
         if len(line) > _LONGEST_LINE:
             raise BadFile(FileError("La línea es demasiado larga.", place=f"línea {number}"))
         yield line

@@ -38,7 +38,7 @@ _BLOCKS = TAGS - {*_FORMATTING, "abbr", "br", "sub", "sup"}
 LONGEST_ATTRIBUTE = 2_000
 # A cleaned text is longer by escapes of six letters and the `rel` of links: "<a></a>" has 33.
 MOST_TIMES_LONGER = 6
-# What a short text may be longer besides.
+# Characters by which a short text may grow besides.
 SHORT = 10_000
 # A tag without its ">", which the parser looks for again from each tag: 20 KB of "<a " took 12 s.
 _UNENDED = re.compile(r"<[a-z/?][^<>]*(?=<|\Z)", re.IGNORECASE)

@@ -201,7 +201,7 @@ def request_refund(
 
 
 def requested_words(order: Order, batch: str) -> str:
-    """What a refund gives away and takes back, in Spanish, for the history and the staff log."""
+    """Spanish words for history and staff log: the refund's amount, what it forgives, its lines."""
     parts = Refund.objects.filter(batch=batch, payment__order=order, follows=None)
     words = f"Devolución de {format_euros(sum(row.amount_cents for row in parts))} pedida"
     if forgiven := sum(to_cents(row.forgiven) for row in parts):

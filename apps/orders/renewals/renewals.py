@@ -32,7 +32,6 @@ from apps.core.web.throttle import Limit
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.ledger.history import note
-from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.staff_order import is_renewal
@@ -210,7 +209,7 @@ def _is_of(order: Order, student: Student) -> bool:
 
 
 def _lines_of(order: Order) -> set[tuple[bool, int]]:
-    """What the order has, as the keys of enrolments: lessons move between subjects."""
+    """The keys of the enrolments that the order is for: lessons move between subjects."""
     return {row_key(Item(line.subject_id, line.lesson_id)) for line in order.lines.all()}
 
 
@@ -227,8 +226,10 @@ def _give_up(made: Order) -> bool:
 
     Some are sold no more, or are no longer being paid in instalments.
     """
-    order = locked_order(made.pk)
-    if not order.is_open or order.payments.open().exists():
+    # Others lock the student after the order: to wait for its row could be a deadlock.
+    rows = Order.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
+    order = rows.filter(pk=made.pk).first()
+    if order is None or not order.is_open or order.payments.open().exists():
         return False
     change_status(
         order,

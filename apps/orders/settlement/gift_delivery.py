@@ -142,9 +142,9 @@ def deliver(*, order_id: int) -> bool:
 
 
 def _cancel_without_lines(order: Order) -> None:
-    """Cancel a gift of which nothing is left, and tell staff: the order still has money."""
+    """Cancel a gift of which nothing is left, and tell staff."""
     cancel_gift(order, actor=ACTOR, reason="no queda nada que entregar")
-    reason = "El regalo se ha anulado: no queda nada que entregar, y el pedido sigue pagado."
+    reason = "El regalo se ha anulado: no queda nada que entregar."
     flag(order, kind=EventKind.GIFT_CANCELED, actor=ACTOR, reason=reason)
     if order.total_cents >= CARD_MINIMUM_CENTS:
         alert_staff(order, occasion=f"gift-empty-{order.pk}", reason=reason)

@@ -72,6 +72,9 @@ class RefundForm(forms.Form):
             pk__in=[row.line.pk for row in money.lines if not row.is_refunded]
         )
         self.is_unpaid = order.status in UNPAID
+        if self.is_unpaid:
+            self.fields["amount"].required = True
+            self.fields["amount"].help_text = "El pedido no está pagado: se devuelve sin líneas."
         self.kept = lines_kept_open(order, lines.queryset)
         if not order.instalments.exclude(status__in=INSTALMENT_SETTLED).exists():
             del self.fields["cancels_plan"]
