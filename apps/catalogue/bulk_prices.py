@@ -22,6 +22,8 @@ ROWS_AT_ONCE = 500
 # The largest price that the column holds.
 HIGHEST_CENTS = 999_999_99
 PERCENT_IN_HUNDREDTHS = 100_00
+# A web process holds all prices of a batch: each takes it about 2 KB.
+MOST_PRICES = 50_000
 
 
 class BatchRefused(AcademyError):
@@ -127,21 +129,33 @@ def prepare_batch(
 def preview(batch: PriceBatch, formula: PriceFormula, *, with_lessons: bool) -> list[PriceStep]:
     """Return the prices that the batch would change, subjects first. Rows that stay are left out.
 
-    `with_lessons` adds the lessons of the chosen subjects.
+    `with_lessons` adds the lessons of the chosen subjects. Raises BatchRefused for more than
+    MOST_PRICES rows. Of each row only its price and its names are read: the texts of 60,000 lessons
+    would take 760 MB.
     """
-    subjects = (
-        Subject.objects.filter(pk__in=batch.subject_ids)
-        .select_related("degree__university")
-        .order_by("name_sort", "pk")
-    )
-    lessons = (
-        _lessons(batch, with_lessons=with_lessons)
-        .select_related("subject__degree__university")
-        .order_by("subject__name_sort", "subject_id", "position", "pk")
-    )
-    rows: list[Subject | Lesson] = [*subjects, *lessons]
+    subjects = _named(Subject.objects.filter(pk__in=batch.subject_ids))
+    lessons = _lessons(batch, with_lessons=with_lessons)
+    if subjects.count() + lessons.count() > MOST_PRICES:
+        raise BatchRefused(
+            f"Son más de {MOST_PRICES:_} precios: elige menos asignaturas.".replace("_", ".")
+        )
+    rows: list[Subject | Lesson] = [*subjects.order_by("name_sort", "pk")]
+    # Not by prefetch_related: SQLite takes at most 1,000 parents of it.
+    parents = _named(Subject.objects.filter(pk__in=lessons.values("subject"))).in_bulk()
+    for lesson in lessons.only("price", "title", "subject").order_by(
+        "subject__name_sort", "subject_id", "position", "pk"
+    ):
+        lesson.subject = parents[lesson.subject_id]
+        rows.append(lesson)
     steps = [_step(row, formula) for row in rows]
     return [step for step in steps if step.before != step.after]
+
+
+def _named(subjects: models.QuerySet[Subject]) -> models.QuerySet[Subject]:
+    """Read the price and the names of subjects alone, with those of degree and university."""
+    return subjects.select_related("degree__university").only(
+        "name", "final_price", "degree__name", "degree__university__acronym"
+    )
 
 
 def _lessons(batch: PriceBatch, *, with_lessons: bool) -> models.QuerySet[Lesson]:
@@ -205,7 +219,10 @@ def undo_batch(*, batch_id: int, user: Any) -> tuple[int, int]:
     batch = _locked(batch_id)
     if not batch.applied_at or batch.undone_at:
         raise BatchRefused("Este cambio ya está deshecho.")
-    changes = list(batch.changes.select_related("subject", "lesson"))
+    changes = batch.changes.select_related("subject", "lesson").only(
+        "batch", "before", "after",
+        "subject__name", "subject__final_price", "lesson__title", "lesson__price",
+    )  # fmt: skip
     restored: list[tuple[Subject | Lesson, Decimal, Decimal]] = []
     for change in changes:
         row = change.subject or change.lesson

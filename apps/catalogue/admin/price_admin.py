@@ -190,9 +190,12 @@ class PriceBatchAdmin(ReadOnlyAdmin):
         form = BulkPriceForm(batch, request.GET if is_asked else None)
         if not is_asked or not form.is_valid():
             return self._page(request, batch, form=form)
-        steps = preview(
-            batch, form.formula(), with_lessons=form.cleaned_data.get("with_lessons", False)
-        )
+        with_lessons = form.cleaned_data.get("with_lessons", False)
+        try:
+            steps = preview(batch, form.formula(), with_lessons=with_lessons)
+        except BatchRefused as refused:
+            form.add_error(None, str(refused))
+            return self._page(request, batch, form=form)
         return self._page(
             request,
             batch,

@@ -6,6 +6,9 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.models import TextField
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.catalogue.bulk_prices import (
@@ -15,8 +18,9 @@ from apps.catalogue.bulk_prices import (
     fingerprint,
     prepare_batch,
     preview,
+    undo_batch,
 )
-from apps.catalogue.models import Lesson, PriceBatch, PriceChange, Subject
+from apps.catalogue.models import Degree, Lesson, PriceBatch, PriceChange, Subject, University
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.core.privacy import purge_all
 from tests.helpers.admin import admin_url, make_staff
@@ -175,6 +179,59 @@ def test_senseless_change_shows_no_preview(client, two, values):
     assert "is_preview" not in client.get(url, values).context
     answer = client.post(f"{url}?{urlencode(values)}", {"fingerprint": "x", "confirmed": "1"})
     assert answer.status_code == 302
+    assert prices() == [Decimal("100.00"), Decimal("149.90")]
+
+
+def test_preview_change_and_undo_read_prices_and_names_but_no_texts(two):
+    """The texts of subjects, degrees and universities, once for each lesson, took 760 MB."""
+    texts = {
+        f'"{model._meta.db_table}"."{field.column}"'
+        for model in (University, Degree, Subject, Lesson)
+        for field in model._meta.concrete_fields
+        if isinstance(field, TextField)
+    }
+    assert texts
+    batch = prepare_batch(None, subject_ids=[subject.pk for subject in two])
+    formula = PriceFormula(Operation.EUROS_UP, 100)
+    with CaptureQueriesContext(connection) as seen:
+        steps = preview(batch, formula, with_lessons=True)
+        assert all(step.name and step.place for step in steps)
+        apply_batch(
+            batch_id=batch.pk, formula=formula, with_lessons=True,
+            expected=fingerprint(steps), user=None,
+        )  # fmt: skip
+        assert undo_batch(batch_id=batch.pk, user=None) == (4, 0)
+    assert not {name for query in seen.captured_queries for name in texts if name in query["sql"]}
+
+
+def test_queries_of_a_batch_do_not_grow_with_its_lessons(django_assert_num_queries):
+    formula = PriceFormula(Operation.EUROS_UP, 100)
+    for name, lessons in (("Álgebra", 2), ("Física", 20)):
+        batch = prepare_batch(None, subject_ids=[make_subject(name, lessons=lessons).pk])
+        with django_assert_num_queries(5):
+            steps = preview(batch, formula, with_lessons=True)
+            assert all(step.name and step.place for step in steps)
+        with django_assert_num_queries(14):
+            apply_batch(
+                batch_id=batch.pk, formula=formula, with_lessons=True,
+                expected=fingerprint(steps), user=None,
+            )  # fmt: skip
+        with django_assert_num_queries(10):
+            undo_batch(batch_id=batch.pk, user=None)
+
+
+@pytest.mark.usefixtures("carla")
+def test_more_prices_than_a_process_can_hold_are_refused_and_change_nothing(
+    client, two, monkeypatch
+):
+    url = chosen(client, *two)
+    values = {"operation": "set", "value": "99", "step": "1", "with_lessons": "on"}
+    monkeypatch.setattr("apps.catalogue.bulk_prices.MOST_PRICES", 3)
+    page = client.get(url, values)
+    assert "is_preview" not in page.context
+    assert "elige menos asignaturas" in page.content.decode()
+    answer = client.post(f"{url}?{urlencode(values)}", {"fingerprint": "x"}, follow=True)
+    assert "elige menos asignaturas" in answer.content.decode()
     assert prices() == [Decimal("100.00"), Decimal("149.90")]
 
 
