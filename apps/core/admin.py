@@ -102,6 +102,8 @@ class LegalTextAdmin(AcademyModelAdmin):
     form = LegalTextForm
     has_public_texts = True
     longest_public_text = None
+    # Each stands for a number or a line of the owner's data; a new shop's terms have 15.
+    most_placeholders = 50
 
     list_display = ("title", "kind", "version", "published_on")
     list_filter = ("kind",)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxLengthValidator
+from django.core.validators import BaseValidator, MaxLengthValidator
 from django.db.models import CharField, Field, TextField
 from django.http import HttpRequest
 
@@ -33,8 +33,6 @@ PUBLIC_APPS = frozenset({"catalogue", "pages", "pricing"})
 LONGEST_TEXT = 4_000
 # Each line of a text becomes an element of a page.
 MOST_LINES = 100
-# A placeholder may stand for many names.
-MOST_PLACEHOLDERS = 10
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 _LINE_END = re.compile("[\t\n\r\u2028\u2029]")
 
@@ -46,6 +44,8 @@ class PublicTexts(_Page):
     has_public_texts: bool | None = None
     # None: its form checks that itself.
     longest_public_text: int | None = LONGEST_TEXT
+    # A placeholder may stand for many names.
+    most_placeholders = 10
 
     def formfield_for_dbfield(
         self, db_field: "Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
@@ -55,7 +55,8 @@ class PublicTexts(_Page):
         if is_public is None:
             is_public = self.opts.app_label in PUBLIC_APPS
         if is_public and isinstance(field, forms.CharField):
-            field.validators = [*field.validators, check_public_text]
+            placeholders = _PlaceholderLimit(self.most_placeholders)
+            field.validators = [*field.validators, check_public_text, placeholders]
             if isinstance(db_field, CharField):
                 field.validators.append(check_one_line)
             longest = self.longest_public_text
@@ -77,8 +78,16 @@ def check_public_text(value: object) -> None:
         raise ValidationError(
             "Tiene un carácter que no se ve, quizá de otro programa: bórralo y escríbelo otra vez."
         )
-    if value.count("{{") > MOST_PLACEHOLDERS:
-        raise ValidationError(f"Tiene demasiados huecos «{{{{ }}}}»: caben {MOST_PLACEHOLDERS}.")
+
+
+class _PlaceholderLimit(BaseValidator):
+    message = "Tiene demasiados huecos «{{ }}»: caben %(limit_value)s."
+
+    def compare(self, count: int, most: int) -> bool:
+        return count > most
+
+    def clean(self, text: str) -> int:
+        return text.count("{{")
 
 
 def check_lines(value: object) -> None:

@@ -3,11 +3,13 @@ from datetime import date
 from html.parser import HTMLParser
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.test import override_settings
 
 from apps.core.models import LegalText, SiteSettings
+from tests.helpers.admin import admin_url
 
 pytestmark = pytest.mark.django_db
 
@@ -161,3 +163,17 @@ def test_the_pages_show_the_owners_data(client, path):
 def test_the_texts_exist_after_a_flush():
     call_command("flush", interactive=False, verbosity=0)
     assert LegalText.objects.count() == 5
+
+
+@pytest.mark.parametrize("kind", ["terminos", "aviso-legal", "privacidad", "cookies"])
+def test_paragraph_is_added_to_a_text_of_a_new_shop(client, kind):
+    client.force_login(User.objects.create_superuser("carla"))
+    page = admin_url(LegalText, "add")
+    shown = client.get(f"{page}?kind={kind}").context["adminform"].form
+    form = {name: shown[name].value() for name in ("title", "body", "based_on")}
+
+    form["body"] += "<p>Otro párrafo de {{ brand }}.</p>"
+    answer = client.post(page, {"kind": kind, **form})
+
+    assert answer.status_code == 302
+    assert "Otro párrafo" in LegalText.objects.current(kind).body

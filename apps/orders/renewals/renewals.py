@@ -224,12 +224,14 @@ def _asked(renewal: Renewal) -> set[tuple[bool, int]]:
 def _give_up(made: Order) -> bool:
     """Expire an order of other lines than those that are renewed today, unless it is being paid.
 
-    Some are sold no more, or are no longer being paid in instalments.
+    Some are sold no more, or are no longer being paid in instalments. A transfer may be on its way.
     """
     # Others lock the student after the order: to wait for its row could be a deadlock.
     rows = Order.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
     order = rows.filter(pk=made.pk).first()
-    if order is None or not order.is_open or order.payments.open().exists():
+    if order is None or not order.is_open or order.by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:
+        return False
+    if order.payments.open().exists():
         return False
     change_status(
         order,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,6 +16,7 @@ from apps.classroom.models import Enrolment, Provisioning, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
+from apps.orders.by_staff.change import change_payment
 from apps.orders.checkout.place import place
 from apps.orders.checkout.recover import recover
 from apps.orders.checkout.request import Checkout
@@ -603,3 +605,16 @@ def test_open_order_of_other_lines_gives_way_to_what_can_be_renewed_today(ana, m
     first.refresh_from_db()
     assert (first.status, second.total_cents) == ("expired", 91_20)
     assert open_order(token(ana)) == second
+
+
+def test_order_of_other_lines_waits_for_its_transfer(ana, micro, settings):
+    settings.TRANSFER_IBAN = "ES91 2100 0418 4502 0005 1332"
+    lesson = make_subject("Estadística").lessons.first()
+    also_open(ana, (lesson.subject_id, lesson.pk))
+    first = open_order(token(ana))
+    change_payment(first.pk, paid_by="transfer", actor="zoe", form_key=uuid4())
+    Lesson.objects.filter(pk=lesson.pk).update(status=Lesson.Status.EXPIRED)
+
+    assert open_order(token(ana)) == first
+    first.refresh_from_db()
+    assert first.is_open
