@@ -4,15 +4,20 @@ import encodings
 import io
 from http import HTTPStatus
 from itertools import product
+from time import process_time
 from urllib.parse import quote, urlencode
 from wsgiref.util import setup_testing_defaults
 
 import pytest
 from django.core.cache import cache
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import HttpResponse
+from django.test import RequestFactory
 from gunicorn.config import Config
 
 from academy import gunicorn_conf
-from apps.core.web.wsgi import Handler
+from apps.core.web.throttle import client_address
+from apps.core.web.wsgi import _EXTENDED, Handler, _shorten_headers
 
 pytestmark = pytest.mark.usefixtures("kept_connection")
 
@@ -79,6 +84,55 @@ def test_body_in_a_named_character_set_raises_no_error(path, name, kind):
     status, _ = send(Handler(), path, "POST", b"{}", CONTENT_TYPE=f"{kind}; {name}")
 
     assert status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+READ_BY_SOMEBODY = [
+    "CONTENT_TYPE", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING", "HTTP_ACCEPT_LANGUAGE",
+    "HTTP_AUTHORIZATION", "HTTP_COOKIE", "HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "HTTP_ORIGIN",
+    "HTTP_RANGE", "HTTP_REFERER", "HTTP_STRIPE_SIGNATURE", "HTTP_USER_AGENT",
+    "HTTP_X_FORWARDED_FOR", "HTTP_X_REQUEST_ID",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ_BY_SOMEBODY)
+def test_header_longer_than_any_browser_sends_reaches_no_parser(name, monkeypatch):
+    """Seven lines of 8 KB, which gunicorn joins to one, took some parsers seconds."""
+    passed_on = {}
+
+    def take(_, environ, start_response):
+        passed_on.clear()
+        passed_on.update(environ)
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    monkeypatch.setattr(WSGIHandler, "__call__", take)
+    send(Handler(), "/precios", **{name: "*" * 57_000})
+    assert len(passed_on.get(name, "")) <= 1_000
+    send(Handler(), "/precios", **{name: "a=1"})
+    assert passed_on[name] == "a=1"
+
+
+def test_visitor_is_the_last_of_many_addresses(settings):
+    settings.TRUSTED_PROXIES = 1
+    many = "192.0.2.1, " * 5_000 + "198.51.100.7"
+    shortened = {"HTTP_X_FORWARDED_FOR": many}
+    _shorten_headers(shortened)
+    request = RequestFactory().get("/", **shortened)
+    assert client_address(request) == "198.51.100.7"
+
+
+@pytest.mark.parametrize("unit", ["*", "*1", "* ", "**", "*1* "])
+def test_search_of_an_accept_header_reads_it_once(unit):
+    """From each asterisk the rest was read again: 8 KB of them took 1.3 s in any request."""
+    # The same number of letters in two lengths of text: quadratic steps would take 100 times.
+    short, long = unit * 1_000, unit * 100_000
+    times = []
+    for text, often in ((short, 100), (long, 1)):
+        began = process_time()
+        for _ in range(often):
+            assert not _EXTENDED.search(text)
+        times.append(process_time() - began)
+    assert times[1] < times[0] * 20
 
 
 @pytest.mark.django_db

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
@@ -23,7 +23,7 @@ from apps.leads.inbox.conversation import assign_lead, set_status
 from apps.leads.inbox.first_answers import in_words
 from apps.leads.inbox.lead_page import LeadPage
 from apps.leads.inbox.tabs import inbox_tabs
-from apps.leads.models import AnswerTemplate, Attachment, Lead, Quote
+from apps.leads.models import AnswerTemplate, Attachment, Lead, LeadEntry, Quote
 
 TONES = {
     Lead.Status.NEW: Tone.BAD,
@@ -146,7 +146,9 @@ class LeadAdmin(AcademyModelAdmin):
     @admin.action(description="Exportar a CSV", permissions=["export"])
     @method_decorator(fresh_password_required)
     def export_csv(self, request: HttpRequest, leads: QuerySet[Lead]) -> HttpResponse:
-        rows = leads.select_related("assigned_to", "subject_request").prefetch_related("entries")
+        rows = leads.select_related("assigned_to", "subject_request").prefetch_related(
+            Prefetch("entries", LeadEntry.objects.filter(kind=LeadEntry.Kind.NOTE))
+        )
         return csv_answer("solicitudes", leads_csv(rows))
 
     def has_export_permission(self, request: HttpRequest) -> bool:

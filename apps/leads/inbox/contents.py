@@ -18,6 +18,8 @@ from apps.students.models import Student
 
 # The most rows of one kind that the page shows of the same person.
 MOST_OTHERS = 5
+# The most entries of a conversation that it shows: the newest.
+MOST_SHOWN = 500
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _link(user: Any, page: str, pk: int) -> str:
 
 
 def _conversation(lead: Lead) -> list[ConversationEntry]:
-    entries = list(lead.entries.all())
+    entries = list(lead.entries.order_by("-pk")[:MOST_SHOWN])[::-1]
     keys = [entry.mail_key for entry in entries if entry.kind == LeadEntry.Kind.ANSWER]
     mails = {mail.key: mail for mail in Mail.objects.filter(key__in=keys).defer("context")}
     return [ConversationEntry(entry, mails.get(entry.mail_key)) for entry in entries]

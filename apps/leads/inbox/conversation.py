@@ -5,9 +5,17 @@ from uuid import UUID
 
 from django.db import transaction
 
+from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.core.staff.answer_limits import count_answer
 from apps.leads.models import Lead, LeadEntry
+
+# Each has up to 5,000 letters, and the page shows all of them.
+MOST_NOTES = 100
+
+
+class TooManyNotes(Conflict):
+    message = f"Esta solicitud tiene ya {MOST_NOTES} notas: no caben más."
 
 
 @transaction.atomic
@@ -36,10 +44,15 @@ def answer_lead(
 
 @transaction.atomic
 def add_note(*, lead_id: int, author: Any, body: str, key_id: UUID) -> LeadEntry | None:
-    """Keep a note that only staff read. None if `key_id` was noted before."""
+    """Keep a note that only staff read. None if `key_id` was noted before.
+
+    Raises TooManyNotes.
+    """
     lead = locked_lead(lead_id)
     if entry_with_key(key_id) is not None:
         return None
+    if lead.entries.filter(kind=LeadEntry.Kind.NOTE).count() >= MOST_NOTES:
+        raise TooManyNotes
     return add_entry(lead, LeadEntry.Kind.NOTE, author, body, key_id=key_id)
 
 

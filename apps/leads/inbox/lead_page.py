@@ -120,12 +120,16 @@ class LeadPage:
         form = NoteForm(request.POST)
         if not form.is_valid():
             return self._page(request, lead, note_form=form)
-        entry = add_note(
-            lead_id=lead.pk,
-            author=request.user,
-            body=form.cleaned_data["note"],
-            key_id=form.cleaned_data["key_id"],
-        )
+        try:
+            entry = add_note(
+                lead_id=lead.pk,
+                author=request.user,
+                body=form.cleaned_data["note"],
+                key_id=form.cleaned_data["key_id"],
+            )
+        except AcademyError as error:
+            form.add_error(None, error.message)
+            return self._page(request, lead, note_form=form)
         if entry is None:
             messages.warning(request, "Esa nota ya estaba guardada.")
             return self._back(lead)

@@ -18,9 +18,10 @@ from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all
 from apps.core.staff.answer_limits import TO_MAILBOX
-from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead
+from apps.leads.inbox.contents import MOST_SHOWN
+from apps.leads.inbox.conversation import MOST_NOTES, add_note, answer_lead, assign_lead
 from apps.leads.inbox.first_answers import in_words, median_first_answer
-from apps.leads.models import AnswerTemplate, Lead, LeadEntry, Quote
+from apps.leads.models import MOST_TEMPLATES, AnswerTemplate, Lead, LeadEntry, Quote
 from apps.leads.tests.payloads import CONTACT, VISITOR
 from apps.orders.admin_pages.staff_order_pages import MOST_DRAFTS
 from apps.pricing.models import PromoCode
@@ -415,3 +416,38 @@ def test_inbox_reads_no_large_table_widely(client, lead):
             assert client.get(address, query).status_code == 200
     with bounded_reads(at_most=30):
         client.get(admin_url(Lead, "change", lead.pk))
+
+
+def test_contact_has_a_bounded_number_of_notes_and_the_page_says_so(client, carla, lead):
+    LeadEntry.objects.bulk_create(
+        LeadEntry(lead=lead, kind=LeadEntry.Kind.NOTE, author_name="eva", body="x")
+        for _ in range(MOST_NOTES)
+    )
+    url = reverse("admin:leads_lead_note", args=[lead.pk])
+    page = client.post(url, {"note": "Una más", "key_id": uuid4()}).content.decode()
+    assert "no caben más" in page
+    assert "Una más" in page
+    assert lead.entries.count() == MOST_NOTES
+
+
+def test_page_of_a_contact_shows_the_newest_changes_in_their_order(client, carla, lead):
+    LeadEntry.objects.bulk_create(
+        LeadEntry(lead=lead, kind=LeadEntry.Kind.STATUS, author_name="eva", body=f"Cambio {number}")
+        for number in range(MOST_SHOWN + 50)
+    )
+    page = client.get(admin_url(Lead, "change", lead.pk))
+    shown = [row.entry.body for row in page.context["turns"]]
+    assert shown == [f"Cambio {number}" for number in range(50, MOST_SHOWN + 50)]
+
+
+def test_answer_templates_have_a_bounded_number(client, carla):
+    AnswerTemplate.objects.all().delete()
+    AnswerTemplate.objects.bulk_create(
+        AnswerTemplate(name=f"Plantilla {number}", subject="x", body="x")
+        for number in range(MOST_TEMPLATES)
+    )
+    form = {"name": "Otra", "subject": "x", "body": "x", "active": "on", "position": "1"}
+    page = client.post(admin_url(AnswerTemplate, "add"), form)
+    assert "borra antes alguna" in page.content.decode()
+    assert AnswerTemplate.objects.count() == MOST_TEMPLATES
+    AnswerTemplate.objects.last().full_clean()
