@@ -74,7 +74,9 @@ def _has_short_directory(content: IO[bytes]) -> bool:
     size = content.seek(0, os.SEEK_END)
     content.seek(max(0, size - _ZIP_END_BYTES))
     end = content.read()
-    record = end.rfind(b"PK\x05\x06")
+    # As zipfile does: a record without a comment at the very end first.
+    is_last = end[-22:-18] == b"PK\x05\x06" and end[-2:] == b"\0\0"
+    record = len(end) - 22 if is_last else end.rfind(b"PK\x05\x06")
     has_zip64_end = end[record - 20 : record - 16] == b"PK\x06\x07" if record >= 20 else False
     if record < 0 or len(end) < record + 16 or has_zip64_end:
         return False

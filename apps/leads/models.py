@@ -5,13 +5,13 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from apps.catalogue.models import Degree, Subject
+from apps.core.few_rows import FewRows
 from apps.core.models import LegalText
 from apps.leads.announced.models import UniversityNotice as UniversityNotice
 from apps.leads.withdrawal.models import Withdrawal
@@ -33,8 +33,6 @@ __all__ = [
 
 # Wider than one price: it holds the sum of six of the largest prices.
 EUROS: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
-# The page of each lead offers all of them, with their texts.
-MOST_TEMPLATES = 100
 
 
 class LeadQuerySet(models.QuerySet["Lead"]):
@@ -214,7 +212,7 @@ class LeadEntry(models.Model):
         return f"lead-answer:{self.pk}"
 
 
-class AnswerTemplate(models.Model):
+class AnswerTemplate(FewRows):
     """A text that staff begin an answer with. `{nombre}` stands for the visitor's name."""
 
     name = models.CharField("nombre", max_length=80, unique=True)
@@ -234,11 +232,6 @@ class AnswerTemplate(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    def clean(self) -> None:
-        super().clean()
-        if self._state.adding and AnswerTemplate.objects.count() >= MOST_TEMPLATES:
-            raise ValidationError(f"Hay ya {MOST_TEMPLATES} plantillas: borra antes alguna.")
 
     def text_for(self, lead: Lead) -> str:
         """The text with the visitor's first name, or without a name if there is none."""

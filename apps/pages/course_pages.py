@@ -22,10 +22,10 @@ from apps.catalogue.text import search_form
 from apps.core.page_cache.policy import public_page
 from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
-from apps.pages.models import LessonSample, Opinion, TeamMember
+from apps.pages.models import MOST_ROWS, LessonSample, Opinion, TeamMember
 from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of
 from apps.pages.pager import page_links
-from apps.pages.reads import shown_teachers
+from apps.pages.reads import shown_teachers, syllabus_of
 from apps.pages.structured_data import Crumb
 from apps.pages.subject_prices import SubjectPrices, questions_about
 from apps.payments.context import academy_props
@@ -82,7 +82,8 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
     card = reads.card_data(row)
     opinions = row.opinions.published()
     rating = rating_of(row.opinions.all(), FEWEST_OF_A_SUBJECT)
-    teachers = list(teachers_of(row))
+    teachers = list(teachers_of(row)[:MOST_ROWS])
+    syllabus = syllabus_of(row)
     return render(
         request,
         "pages/asignatura.html",
@@ -91,7 +92,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "crumbs": crumbs,
             "prices": prices,
             "contents": card["contents"],
-            "syllabus": [(lesson, lesson.units()) for lesson in _lessons(row) if lesson.syllabus],
+            "syllabus": syllabus,
             "exams": row.coming_exams(),
             "content": SUBJECT_CONTENT,
             "exam": EXAM if _has_exam(row) else (),
@@ -106,7 +107,9 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
                 *row.questions_and_answers(),
                 *questions_about(row, prices, terms.plan),
             ],
-            "things": structured_data.describe_subject(row, prices, crumbs, rating, teachers),
+            "things": structured_data.describe_subject(
+                row, prices, crumbs, rating, teachers=teachers, syllabus=syllabus
+            ),
             "props": {
                 "subject": card,
                 "pricing": pricing_data(terms, campaigns),

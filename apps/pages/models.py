@@ -11,6 +11,7 @@ from django.db import models
 
 from apps.catalogue.addresses import teacher_path
 from apps.catalogue.models import Degree, Lesson, Subject
+from apps.core.few_rows import FewRows
 from apps.core.models import VIMEO
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
@@ -37,10 +38,10 @@ class ShownQuerySet(models.QuerySet[models.Model]):
 
 
 # Each is a part of one page, and some staff may add them.
-MOST_ROWS = 100
+MOST_ROWS = FewRows.most_rows
 
 
-class Positioned(models.Model):
+class Positioned(FewRows):
     """A row that staff order on its page by a number."""
 
     position = models.PositiveSmallIntegerField("orden", default=0)
@@ -48,11 +49,6 @@ class Positioned(models.Model):
     class Meta:
         abstract = True
         ordering = ("position", "pk")
-
-    def clean(self) -> None:
-        super().clean()
-        if self._state.adding and type(self)._default_manager.count() >= MOST_ROWS:
-            raise ValidationError(f"Ya hay {MOST_ROWS}: borra antes lo que ya no haga falta.")
 
 
 class Sampled(Positioned):

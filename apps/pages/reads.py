@@ -4,23 +4,25 @@ from typing import cast
 
 from django.db.models import QuerySet
 
-from apps.catalogue.models import Subject
+from apps.catalogue.models import Lesson, Subject
 from apps.core.render_memory import remembered
 from apps.pages.claims import current_claims
-from apps.pages.models import Faq, LessonSample, Opinion, PricePlan, TeamMember
+from apps.pages.models import MOST_ROWS, Faq, LessonSample, Opinion, PricePlan, TeamMember
 
 OPINIONS_ON_HOME = 3
+# Of all lessons of a subject, each line counted as 30 more: above that its page would not be kept.
+LONGEST_SYLLABUS = 80_000
 
 
 @remembered
 def faqs() -> list[Faq]:
-    return list(Faq.objects.all())
+    return list(Faq.objects.all()[:MOST_ROWS])
 
 
 @remembered
 def price_plans() -> list[PricePlan]:
     """The plans with their placeholders filled, to be shown and not saved."""
-    plans, claims = list(PricePlan.objects.all()), current_claims()
+    plans, claims = list(PricePlan.objects.all()[:MOST_ROWS]), current_claims()
     for plan in plans:
         plan.note = claims.fill(plan.note)
         plan.included, plan.excluded = claims.fill(plan.included), claims.fill(plan.excluded)
@@ -36,6 +38,16 @@ def newest_opinions() -> list[Opinion]:
 
 def shown_teachers() -> QuerySet[TeamMember]:
     return cast("QuerySet[TeamMember]", TeamMember.objects.shown())
+
+
+def syllabus_of(subject: Subject) -> list[tuple[Lesson, list[tuple[str, list[str]]]]]:
+    """The lessons with their units and topics; without the last ones if it is very long."""
+    shown, left = [], LONGEST_SYLLABUS
+    for lesson in subject.lessons.all():
+        left -= len(lesson.syllabus) + 30 * lesson.syllabus.count("\n")
+        if lesson.syllabus and left >= 0:
+            shown.append((lesson, lesson.units()))
+    return shown
 
 
 def first_sample() -> LessonSample | None:

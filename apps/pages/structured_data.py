@@ -122,7 +122,9 @@ def describe_subject(
     prices: SubjectPrices,
     crumbs: Sequence[Crumb],
     rating: Rating | None,
+    *,
     teachers: Sequence[TeamMember] = (),
+    syllabus: Sequence[tuple[Lesson, list[tuple[str, list[str]]]]] = (),
 ) -> list[Thing]:
     """Return the subject as a course with its offers: the whole, and each lesson sold alone.
 
@@ -138,6 +140,7 @@ def describe_subject(
         )
         if prices.on_sale
     ]
+    units = {lesson: [unit for unit, _ in parts if unit] for lesson, parts in syllabus}
     course = {
         "@context": "https://schema.org",
         "@type": "Course",
@@ -153,7 +156,7 @@ def describe_subject(
             **({"courseWorkload": f"PT{subject.hours}H"} if subject.hours else {}),
             **({"instructor": [_person(each) for each in teachers]} if teachers else {}),
         },
-        "hasPart": [_part(lesson) for lesson in subject.lessons.all()],
+        "hasPart": [_part(lesson, units.get(lesson, ())) for lesson in subject.lessons.all()],
         **({"courseCode": subject.code} if subject.code else {}),
         **({"offers": offers} if offers else {}),
         **({"aggregateRating": _rating(rating)} if rating else {}),
@@ -161,8 +164,7 @@ def describe_subject(
     return [describe_path(crumbs), course]
 
 
-def _part(lesson: Lesson) -> Thing:
-    units = [unit for unit, _ in lesson.units() if unit]
+def _part(lesson: Lesson, units: Sequence[str]) -> Thing:
     return {
         "@type": "LearningResource",
         "name": lesson.title,

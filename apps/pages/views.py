@@ -22,7 +22,7 @@ from apps.core.web.bad_requests import refusal
 from apps.pages.claims import current_claims
 from apps.pages.content import EXAM, METHOD, SUBJECT_CONTENT, example_budgets
 from apps.pages.exercises import exercise_at
-from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
+from apps.pages.models import MOST_ROWS, Institution, Redirect, TeamMember, Testimonial
 from apps.pages.opinions.ratings import site_rating
 from apps.pages.plan_preview import preview_props
 from apps.pages.reads import faqs, first_sample, newest_opinions, price_plans
@@ -62,8 +62,8 @@ def home_context() -> dict[str, Any]:
         "exercise": exercise_at(timezone.localtime()),
         "method": METHOD,
         "content": SUBJECT_CONTENT,
-        "institutions": Institution.objects.shown(),
-        "testimonials": Testimonial.objects.shown(),
+        "institutions": Institution.objects.shown()[:MOST_ROWS],
+        "testimonials": Testimonial.objects.shown()[:MOST_ROWS],
         "opinions": newest_opinions(),
         "faqs": faqs(),
         "plans": price_plans(),

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -24,21 +24,23 @@ from apps.catalogue.models import Lesson, PriceBatch, PriceChange
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.core.input_fields import EurosField
 from apps.core.money import to_cents
-from apps.core.staff.admin_base import ReadOnlyAdmin, ReadOnlyRowsInline, moment, money
+from apps.core.staff.admin_base import NewestRows, ReadOnlyAdmin, ReadOnlyRowsInline, moment, money
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.limits import OverLimit
 
 MOST_SHOWN = 500
 
 
-class PriceChangeRows(ReadOnlyRowsInline):
+class PriceChangeRows(NewestRows, ReadOnlyRowsInline):
     model = PriceChange
+    select_related = ("changed_by",)
     fields = ("changed_at", "before", "after", "changed_by")
     verbose_name_plural = "historial de precios"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[PriceChange]:
-        changes: QuerySet[PriceChange] = super().get_queryset(request)
-        return changes.select_related("changed_by")
+    def __init__(self, parent_model: type[Model], admin_site: Any) -> None:
+        super().__init__(parent_model, admin_site)
+        # The subject or the lesson of the page.
+        self.of_parent = str(parent_model._meta.model_name)
 
 
 @admin.register(PriceChange)

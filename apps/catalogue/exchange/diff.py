@@ -44,9 +44,11 @@ SAMPLE_NOT_ALLOWED = (
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
 # The most rows below one parent that an uploaded file may lead to: a page shows them all.
-MOST_BELOW: dict[type[Recorded], int] = {University: 500, Degree: 500, Lesson: 200}
-# Of all universities: the list of subjects, the sitemap and the campaigns name them.
-MOST_DEGREES = 2_000
+MOST_BELOW: dict[type[Recorded], int] = {
+    University: University.most_rows, Degree: 500, Lesson: 200,
+}  # fmt: skip
+# Of all universities.
+MOST_DEGREES = Degree.most_rows
 # Texts of so many letters are kept once, however many rows name them.
 LONG_TEXT = 200
 

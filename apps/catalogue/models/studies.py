@@ -17,6 +17,7 @@ from apps.catalogue.recorded import Named, RecordedQuerySet
 from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat, may_change_vat
 from apps.core.dates import today
+from apps.core.few_rows import FewRows
 from apps.core.money import format_euros, to_cents
 from apps.core.public_pictures import HasPicture, PictureField
 
@@ -62,11 +63,12 @@ class UniversityQuerySet(RecordedQuerySet["University"]):
         return self.shown().filter(status=University.Status.OPEN)
 
 
-class University(HasLogo, Named):
+class University(HasLogo, FewRows, Named):
     class Status(models.TextChoices):
         OPEN = "open", "Abierta"
         COMING_SOON = "coming_soon", "Próximamente"
 
+    most_rows = 500
     acronym = models.CharField("siglas", max_length=20)
     status = models.CharField(
         "estado", max_length=12, choices=Status.choices, default=Status.COMING_SOON
@@ -106,7 +108,9 @@ class DegreeQuerySet(RecordedQuerySet["Degree"]):
         return self.order_by("name_sort", "pk")
 
 
-class Degree(Named):
+class Degree(FewRows, Named):
+    # The list of subjects, the sitemap and the campaigns name them.
+    most_rows = 2_000
     university = models.ForeignKey(
         University, models.PROTECT, related_name="degrees", verbose_name="universidad"
     )

@@ -344,7 +344,7 @@ MOST_ROWS = 100
 
 
 class NewestRows:
-    """Mixin of read-only rows that strangers can add: the page has the newest MOST_ROWS of them."""
+    """Mixin of read-only rows without a bound: the page has the newest MOST_ROWS of them."""
 
     # The field that leads to the page's row, and what each row reads.
     of_parent = ""

@@ -45,7 +45,7 @@ class PublicTexts(_Page):
     # None: its form checks that itself.
     longest_public_text: int | None = LONGEST_TEXT
     # A placeholder may stand for many names.
-    most_placeholders = 10
+    most_placeholders = 5
 
     def formfield_for_dbfield(
         self, db_field: "Field[Any, Any]", request: HttpRequest | None, **kwargs: Any

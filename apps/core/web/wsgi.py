@@ -39,6 +39,9 @@ class Handler(WSGIHandler):
             # Django would take 9 ms for 8 KB that are not UTF-8.
             path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
             environ["PATH_INFO"] = path.encode().decode("latin-1")
+        if environ["PATH_INFO"].startswith(("/static/", "/imagenes/")):
+            # To decode 8 KB of "%" takes longer than to find the file, which has no query.
+            environ["QUERY_STRING"] = ""
         _shorten_headers(environ)
         kind = environ.get("CONTENT_TYPE", "").lstrip().lower()
         if kind.startswith("multipart/") and not _WITH_FILES.fullmatch(environ["PATH_INFO"]):

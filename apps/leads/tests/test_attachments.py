@@ -3,6 +3,7 @@
 import io
 import re
 import stat
+import struct
 import zipfile
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def named(value):
 
 
 DOCX = archive("[Content_Types].xml", "word/document.xml")
+
+
+def test_end_of_a_zip_is_read_as_zipfile_reads_it():
+    """Otherwise it made an object of each of 228,000 entries, in 1.5 seconds."""
+    directory = bytes(100_000)
+    mark = b"PK\5\6"
+    # In the fields of disk numbers, the second mark moves all that follows by four bytes.
+    end = mark + mark + struct.pack("<HHLLH", 0, 0, 100_000, 0, 0)
+    assert not attachments._has_short_directory(io.BytesIO(directory + end))
+    assert attachments._has_short_directory(io.BytesIO(DOCX))
 
 
 @pytest.fixture(autouse=True)

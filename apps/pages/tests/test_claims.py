@@ -7,12 +7,12 @@ from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 
 from apps.catalogue.models import University
-from apps.core.models import LegalText, SiteSettings
-from apps.pages import models
+from apps.core.models import DeletedRow, LegalText, SiteSettings
 from apps.pages.claims import in_words
 from apps.pages.models import Faq, TeamMember
 from apps.pages.tests.test_pages import visible_text
 from apps.payments.context import academy_props
+from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
@@ -60,11 +60,32 @@ def test_question_names_no_more_degrees_than_a_reader_would_read():
 
 
 def test_page_has_a_hundred_questions_at_most(admin_client, monkeypatch):
-    monkeypatch.setattr(models, "MOST_ROWS", Faq.objects.count())
+    monkeypatch.setattr(Faq, "most_rows", Faq.objects.count())
     form = {"question": "¿Y si…?", "answer": "Sí.", "position": 1}
     assert "borra antes" in admin_client.post("/admin/pages/faq/add/", form).text
     one = Faq.objects.first()
     assert admin_client.post(f"/admin/pages/faq/{one.pk}/change/", form).status_code == 302
+
+
+def test_bin_brings_no_more_questions_back_than_a_page_has(admin_client, client, monkeypatch):
+    one = Faq.objects.first()
+    admin_client.post(admin_url(Faq, "delete", one.pk), {"post": "yes"})
+    back = admin_url(DeletedRow, "changelist")
+    chosen = {"action": "restore", "_selected_action": [DeletedRow.objects.get().pk]}
+
+    monkeypatch.setattr(Faq, "most_rows", Faq.objects.count())
+    assert "ya hay" in admin_client.post(back, chosen, follow=True).text
+    assert not Faq.objects.filter(pk=one.pk).exists()
+    monkeypatch.undo()
+    admin_client.post(back, chosen, follow=True)
+    assert Faq.objects.filter(pk=one.pk).exists()
+
+
+def test_pages_show_no_more_rows_of_a_kind_than_staff_may_add(client):
+    Faq.objects.bulk_create(
+        Faq(question=f"¿Y {number}?", answer="Sí.", position=number) for number in range(150)
+    )
+    assert client.get("/").text.count("<summary>") < 150
 
 
 def test_question_names_the_universities_of_the_catalogue(client):
