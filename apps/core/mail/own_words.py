@@ -261,7 +261,9 @@ def _as_read(text: str) -> str:
     """The text as people read it: without unseen characters, and with digits as digits."""
     # The normal form of an ordinal sign is a letter, which would part two groups of digits.
     plain = normal_form("NFKC", text.translate({ord("º"): " ", ord("ª"): " "}))
-    return "".join(char for char in plain if unicodedata.category(char) not in _UNSEEN)
+    seen = (char for char in plain if unicodedata.category(char) not in _UNSEEN)
+    # The normal form leaves the digits in black circles.
+    return "".join(str(unicodedata.digit(char, char)) for char in seen)
 
 
 def _is_own(address: str) -> bool:

@@ -44,6 +44,21 @@ def named(value):
 DOCX = archive("[Content_Types].xml", "word/document.xml")
 
 
+@pytest.mark.parametrize("parts", [12, 1_000])
+def test_form_of_many_parts_is_refused_before_their_headers_are_read(parts, monkeypatch):
+    """A part's header of 930 semicolons takes Django 4 ms, and 10 MB have 10,000 of them."""
+    read = []
+    monkeypatch.setattr(
+        "django.http.multipartparser.parse_boundary_stream",
+        lambda *args: read.append(args) or (None, {}, None),
+    )
+    part = b"--bound\r\nContent-Disposition: form-data; " + b";" * 900 + b"\r\n\r\n\r\n"
+    body = part * parts + b"--bound--\r\n"
+    kind = "multipart/form-data; boundary=bound"
+    answer = Client().generic("POST", "/api/send-preview-contact", body, kind)
+    assert (answer.status_code, answer.json()["code"], read) == (400, "invalid", [])
+
+
 def test_end_of_a_zip_is_read_as_zipfile_reads_it():
     """Otherwise it made an object of each of 228,000 entries, in 1.5 seconds."""
     directory = bytes(100_000)
