@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.core.money import grouped
-from apps.core.text_links import FRIEND_CODE_REFUSED, names_friend_code
+from apps.core.text_links import FRIEND_CODE_REFUSED, check_can_be_read, names_friend_code
 
 # The elements that a text needs. Pictures, forms, frames, styles, identifiers, classes and data
 # attributes are left out: a page's own scripts look for those.
@@ -115,6 +115,7 @@ def check_html(html: str) -> None:
     """Refuse a text with parts that would not be published, and name them. For forms of staff."""
     if len(html) > LONGEST:
         raise ValidationError(f"El texto es demasiado largo: caben {grouped(LONGEST)} caracteres.")
+    check_can_be_read(html)
     # Browsers disagree with the parser about where some comments end.
     if "<!" in html:
         raise ValidationError("Esto no se puede publicar: <!--.")

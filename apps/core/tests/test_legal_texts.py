@@ -177,3 +177,15 @@ def test_paragraph_is_added_to_a_text_of_a_new_shop(client, kind):
 
     assert answer.status_code == 302
     assert "Otro párrafo" in LegalText.objects.current(kind).body
+
+
+def test_number_that_no_character_has_is_refused(client):
+    """Python raises an error for 5,000 digits, which was a page of status 500."""
+    client.force_login(User.objects.create_superuser("carla"))
+    text = f"<p>&#{'9' * 5_000};</p>"
+    shown = client.post("/admin/core/legaltext/vista-previa/", {"title": "x", "body": text})
+    assert "no se pueden enviar" in shown.text
+    saved = client.post(
+        admin_url(LegalText, "add"), {"kind": "cookies", "title": "x", "body": text}
+    )
+    assert "no se pueden enviar" in saved.text

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.utils.text import Truncator
 
 from apps.core.errors import Conflict, Invalid
 from apps.core.money import format_euros, to_cents, to_euros
@@ -208,7 +209,8 @@ def requested_words(order: Order, batch: str) -> str:
         words += f", que perdona {format_euros(forgiven)} de plazos"
     lines = OrderLine.objects.filter(refunds__in=parts).distinct().order_by("pk")
     if names := ", ".join(line.name for line in lines):
-        words += f", de {names}"
+        # The history has 600 letters for all of it, and the reason comes last.
+        words += f", de {Truncator(names).chars(250)}"
     return words
 
 
