@@ -26,8 +26,9 @@ MAX_MEGABYTES = 10
 MAX_BYTES = MAX_MEGABYTES * MEGABYTE
 LONGEST_NAME = 160
 _LONGEST_ZIP_DIRECTORY = 64 * 1024
-# The record at the end of a zip file is 22 bytes and a comment of at most 65,535.
-_ZIP_END_BYTES = 22 + 65_535
+# The record at the end of a zip file, and what stands before it in one of more than 4 GB.
+_ZIP_END_BYTES = 22
+_ZIP64_LOCATOR_BYTES = 20
 
 
 def extension(name: str) -> str:
@@ -72,15 +73,14 @@ def _has_short_directory(content: IO[bytes]) -> bool:
     zipfile makes an object of each entry, and 10 MB hold 200,000 entries.
     """
     size = content.seek(0, os.SEEK_END)
-    content.seek(max(0, size - _ZIP_END_BYTES))
+    content.seek(max(0, size - _ZIP64_LOCATOR_BYTES - _ZIP_END_BYTES))
     end = content.read()
-    # As zipfile does: a record without a comment at the very end first.
-    is_last = end[-22:-18] == b"PK\x05\x06" and end[-2:] == b"\0\0"
-    record = len(end) - 22 if is_last else end.rfind(b"PK\x05\x06")
-    has_zip64_end = end[record - 20 : record - 16] == b"PK\x06\x07" if record >= 20 else False
-    if record < 0 or len(end) < record + 16 or has_zip64_end:
+    record, locator = end[-_ZIP_END_BYTES:], end[:-_ZIP_END_BYTES]
+    # No program writes a comment behind the record of a document, where zipfile would look, too.
+    has_comment = not record.startswith(b"PK\x05\x06") or record[-2:] != b"\0\0"
+    if has_comment or locator.startswith(b"PK\x06\x07"):
         return False
-    return int.from_bytes(end[record + 12 : record + 16], "little") <= _LONGEST_ZIP_DIRECTORY
+    return int.from_bytes(record[12:16], "little") <= _LONGEST_ZIP_DIRECTORY
 
 
 def _is_text(content: IO[bytes]) -> bool:

@@ -22,7 +22,7 @@ register = template.Library()
 MOST_OBJECTS = 10
 MOST_ENTRIES = 200
 # A cell with an e-mail address, which is never broken, or with an id of Stripe, which may be.
-_ADDRESS = re.compile(r"@[^<>\s]+(&gt;)?</")
+_ADDRESS = re.compile(r"@[^<>\s@]+(&gt;)?</")
 _CODE = re.compile(r">[a-z]{2,3}_[^<>\s]+</")
 # The end of a cell whose text is a day, a moment or an amount of money, which wraps badly.
 _WHOLE = re.compile(r">(\d{2}/\d{2}/\d{4}( \d{2}:\d{2})?|-?[\d.]+,\d{2}\s€)</")
