@@ -399,6 +399,13 @@ class QueryChoiceField(serializers.ChoiceField):
         return dictionary.get(self.field_name, serializers.empty)
 
 
+class QueryListField(serializers.ListField):
+    """A repeated parameter of a query. DRF also reads `name[3]`, with a number of any length."""
+
+    def get_value(self, dictionary: Any) -> Any:
+        return dictionary.getlist(self.field_name) or serializers.empty
+
+
 class RecoverWishes(serializers.Serializer[dict[str, Any]]):
     """What the buyer would change, for `Wishes`. A parameter that is missing changes nothing."""
 
@@ -414,7 +421,7 @@ class RecoverWishes(serializers.Serializer[dict[str, Any]]):
         error_messages=CODE,
         help_text="El código con el que pagaría; vacío, sin código.",
     )
-    without = serializers.ListField(
+    without = QueryListField(
         child=serializers.IntegerField(**ID),
         max_length=200,
         required=False,

@@ -225,7 +225,7 @@ class ConsentAdmin(OrderNumberSearch, ReadOnlyAdmin):
     logs_reading = True
     list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "order_id")
     list_select_related = ("student", "legal_text")
-    list_filter = ("kind", "legal_text", range_filter("accepted_at", "aceptado"))
+    list_filter = ("kind", range_filter("accepted_at", "aceptado"))
     search_fields = ("student__email",)
     link_lookups = ("order_id",)
 

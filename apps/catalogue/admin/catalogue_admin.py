@@ -12,11 +12,14 @@ from apps.catalogue.price_limits import cheap_stay_off_sale
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import lock_universities, prices_changed_by
 from apps.catalogue.text import search_form, sort_form
-from apps.core.money import format_euros, to_cents
+from apps.core.money import format_euros, grouped, to_cents
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, search_normalized
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.limits import OverLimit
 from apps.core.staff.staff_log import VALUES
+
+# Of a row that is deleted, with all that belongs to it directly.
+MOST_BELOW_DELETED = 1_000
 
 
 def sample_mark(university: University) -> str:
@@ -74,6 +77,17 @@ class CatalogueAdmin(GuardsChanges, AcademyModelAdmin):
         return [*message, {VALUES: lines}] if lines else message
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Allow deleting a row with its price history, which nobody may delete alone."""
+        """Allow deleting a row with its price history, which nobody may delete alone.
+
+        What a great many rows belong to stays: the question names all of them, and the bin would
+        hold them all.
+        """
+        below = sum(
+            link.related_model._base_manager.filter(**{f"{link.field.name}__in": objs}).count()
+            for link in self.model._meta.related_objects
+        )
+        if below > MOST_BELOW_DELETED:
+            rows = grouped(below)
+            return [], {}, set(), [f"{rows} filas que dependen de ello: son demasiadas"]
         deleted, counts, forbidden, protected = super().get_deleted_objects(objs, request)
         return deleted, counts, forbidden - {PriceChange._meta.verbose_name}, protected

@@ -33,6 +33,9 @@ from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.core.staff.limits import OverLimit
 from apps.core.staff.questions import how_many, question
 
+# Each takes 17 ms, for what it changes besides.
+MOST_AT_ONCE = 300
+
 
 class LessonRows(GuardsRows, RowsInline):
     model = Lesson
@@ -248,6 +251,11 @@ class SubjectAdmin(AsksPasswordForFields, BulkPriceActions, CatalogueAdmin):
         changed = list(subjects.exclude(active=active))
         if not changed:
             self.message_user(request, "Ya estaban así: no cambia nada.", messages.WARNING)
+            return None
+        if len(changed) > MOST_AT_ONCE:
+            self.message_user(
+                request, f"Elige como mucho {MOST_AT_ONCE} de una vez.", messages.ERROR
+            )
             return None
         what = how_many(len(changed), "asignatura", "asignaturas")
         if active:

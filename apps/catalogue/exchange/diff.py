@@ -45,8 +45,10 @@ SAMPLE_NOT_ALLOWED = (
 PARENTS_AT_ONCE = 10_000
 # The most rows below one parent that an uploaded file may lead to: a page shows them all.
 MOST_BELOW: dict[type[Recorded], int] = {
-    University: University.most_rows, Degree: 500, Lesson: 200,
-}  # fmt: skip
+    University: University.most_rows,
+    Degree: Degree.most_below["university"],
+    Lesson: Lesson.most_below["subject"],
+}
 # Of all universities.
 MOST_DEGREES = Degree.most_rows
 # Texts of so many letters are kept once, however many rows name them.

@@ -10,6 +10,7 @@ from django.db.models import Max, Q
 from apps.catalogue.lesson_kinds import LessonKind, kind_in
 from apps.catalogue.models.studies import PRICE, Subject, University
 from apps.catalogue.recorded import Recorded, RecordedQuerySet
+from apps.core.few_rows import FewRows
 from apps.core.money import format_euros, to_cents
 
 
@@ -47,7 +48,7 @@ class LessonQuerySet(RecordedQuerySet["Lesson"]):
 LAST_POSITION = 32_767
 
 
-class Lesson(Recorded):
+class Lesson(FewRows, Recorded):
     class Status(models.TextChoices):
         ACTIVE = "active", "Activa"
         EXPIRED = "expired", "Caducada"
@@ -84,6 +85,8 @@ class Lesson(Recorded):
     position = models.PositiveSmallIntegerField("orden", default=0)
 
     objects = LessonQuerySet.as_manager()
+    most_rows = None
+    most_below = {"subject": 200}
     price_field = "price"
     picker_related = ("subject__degree__university",)
     computed_columns = ("kind",)
@@ -114,7 +117,8 @@ class Lesson(Recorded):
         """Why the row may not come back: the first lesson puts its subject on sale again."""
         without = Subject.objects.filter(pk=self.subject_id, active_lessons_count=0)
         subject = without.first() if self.status == Lesson.Status.ACTIVE else None
-        return subject.refuses_sale(by) if subject is not None else ""
+        refused = subject.refuses_sale(by) if subject is not None else ""
+        return refused or super().refuses_return(by)
 
     def units(self) -> list[tuple[str, list[str]]]:
         """The units of the syllabus with their topics. Topics before any unit have none: ""."""

@@ -111,6 +111,7 @@ class DegreeQuerySet(RecordedQuerySet["Degree"]):
 class Degree(FewRows, Named):
     # The list of subjects, the sitemap and the campaigns name them.
     most_rows = 2_000
+    most_below = {"university": 500}
     university = models.ForeignKey(
         University, models.PROTECT, related_name="degrees", verbose_name="universidad"
     )

@@ -229,7 +229,7 @@ def end_session(request: HttpRequest) -> HttpResponse:
     asked = SentRequest(request, request.GET or request.POST)
     try:
         wish = openid_server().validate_endpoint_request("end_session", asked)
-    except (OAuth2Error, ValueError):
+    except (OAuth2Error, TypeError, ValueError):
         return _page(request, "bad_request", status=400)
     student = current_student(request)
     if student is not None:
@@ -256,7 +256,7 @@ def sign_out_of_both(request: HttpRequest) -> HttpResponse:
     asked = SentRequest(request, request.POST)
     try:
         wish = openid_server().validate_endpoint_request("end_session", asked)
-    except (OAuth2Error, ValueError):
+    except (OAuth2Error, TypeError, ValueError):
         # Only the page of `end_session` has this button, and it sends what was checked.
         return _page(request, "bad_request", status=400)
     return redirect(wish.redirect_uri or "login")

@@ -552,6 +552,12 @@ def leaving(settings, **changes):
     return urlencode({name: value for name, value in {**fields, **changes}.items() if value})
 
 
+def test_id_token_with_a_header_of_other_types_is_refused(client, settings):
+    header = base64.urlsafe_b64encode(b'{"alg":"RS256","crit":[1]}').rstrip(b"=").decode()
+    answer = client.get(f"/oidc/salir?{leaving(settings, id_token_hint=f'{header}.e30.')}")
+    assert answer.status_code == 400
+
+
 def test_moodle_asks_the_shop_to_sign_out_and_the_student_confirms(enrolled, settings):
     client = signed_in(enrolled)
     page = client.get(f"/oidc/salir?{leaving(settings, state='x')}").content.decode()

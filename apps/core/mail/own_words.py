@@ -55,7 +55,7 @@ LONGEST_LINE = 120
 LONGEST_PARAGRAPH = 1000
 # A short value for a number in a mail, and one for other texts. `_refusal` tries both.
 _NUMBERS = frozenset({"total", "precio", "descuento"})
-_SHORT_NUMBER, _SHORT_WORD = "11", "xx"
+_SHORT_NUMBERS, _SHORT_WORD = ("11", "111"), "xx"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # A placeholder with the comma and the spaces before it, which go if its value is empty.
 _WITH_COMMA = re.compile(r"(,? *)\{([^{}]*)\}")
@@ -80,7 +80,12 @@ _TIMES = re.compile(
 )
 # Characters that nobody sees: marks of the writing direction, zero widths, and marks over others.
 _UNSEEN = {"Cf", "Mn", "Me"}
+NUMBER_REFUSED = (
+    "No escribas números de cuenta, de tarjeta ni de teléfono: los de la academia están en "
+    "«Ajustes del sitio»."
+)
 BETWEEN_PLACEHOLDERS = "Cuenta lo que queda cuando un hueco está vacío o es corto."
+BETWEEN_TEXTS = "Cuentan también los textos que el correo enseña uno debajo de otro."
 
 
 class WordsChanged(Exception):
@@ -189,7 +194,16 @@ class OwnWordsForm(forms.Form):
         for name in self.fields:
             if name in self.cleaned_data:
                 self._clean_text(name)
+        if not self.errors:
+            shown = self._all_texts()
+            if any(map(_has_number, (shown, *_as_mails_show(shown)))):
+                raise forms.ValidationError(f"{NUMBER_REFUSED} {BETWEEN_TEXTS}")
         return self.cleaned_data
+
+    def _all_texts(self) -> str:
+        """The texts one below the other, as the mail shows them: typed ones or the originals."""
+        texts = (self.cleaned_data[name] or self._texts.get(name, "") for name in self.fields)
+        return "\n".join(filter(None, texts))
 
     def _field(self, name: str, stored: str) -> forms.CharField:
         original = self._texts.get(name, "")
@@ -233,7 +247,8 @@ def _as_mails_show(text: str) -> Iterator[str]:
     """
     yield filled(text, {})
     yield _PLACEHOLDER.sub(_SHORT_WORD, text)
-    yield filled(text, {PLACEHOLDERS[name][0]: _SHORT_NUMBER for name in _NUMBERS})
+    for number in _SHORT_NUMBERS:
+        yield filled(text, {PLACEHOLDERS[name][0]: number for name in _NUMBERS})
 
 
 def _refusal_of_text(text: str) -> str:
@@ -243,18 +258,19 @@ def _refusal_of_text(text: str) -> str:
         return FRIEND_CODE_REFUSED
     # A link to a stranger's page, or another account, would carry the academy's name.
     rest = _ADDRESS.sub(lambda match: " " if _is_own(match[0]) else match[0], text)
-    numbers = _ADDRESS.sub(lambda match: f" {match[2]}" if _is_own(match[0]) else match[0], text)
     if has_link(rest):
         return (
             "Solo se enlazan páginas de este sitio, con https://. Deja un espacio después de "
             "cada punto."
         )
-    if _NUMBER.search(_TIMES.sub("(fecha)", numbers)):
-        return (
-            "No escribas números de cuenta, de tarjeta ni de teléfono: los de la academia "
-            "están en «Ajustes del sitio»."
-        )
-    return ""
+    return NUMBER_REFUSED if _has_number(text) else ""
+
+
+def _has_number(text: str) -> bool:
+    """Whether the text shows a number of an account, a card or a telephone."""
+    text = _as_read(text)
+    numbers = _ADDRESS.sub(lambda match: f" {match[2]}" if _is_own(match[0]) else match[0], text)
+    return _NUMBER.search(_TIMES.sub("(fecha)", numbers)) is not None
 
 
 def _as_read(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.core.dates import today
 from apps.core.legal.staff_html import check_html
 from apps.core.models import LegalText
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[LegalText]
 else:
     _ModelForm = forms.ModelForm
+
+
+# A version is never deleted. Each request for the newest reads the numbers of all.
+MOST_A_DAY = 20
 
 
 def newest_text(kind: str) -> LegalText | None:
@@ -36,7 +41,10 @@ class LegalTextForm(_ModelForm):
         data = super().clean() or {}
         kind = data.get("kind", "")
         # Versions of one text are added one after the other.
-        list(LegalText.objects.select_for_update(no_key=True).filter(kind=kind))
+        versions = LegalText.objects.select_for_update(no_key=True).filter(kind=kind)
+        list(versions.values_list("pk"))
+        if LegalText.objects.filter(published_on=today()).count() >= MOST_A_DAY:
+            raise ValidationError(f"Hoy se han publicado ya {MOST_A_DAY} textos: sigue mañana.")
         newest = newest_text(kind)
         if newest is None:
             return data

@@ -121,7 +121,8 @@ class DeletedRowAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedRow]:
         """Only rows of models that this member of staff may see."""
-        rows: QuerySet[DeletedRow] = super().get_queryset(request)
+        # What one row deleted with it can have megabytes.
+        rows: QuerySet[DeletedRow] = super().get_queryset(request).defer("data")
         if not self.has_view_permission(request):
             return rows  # Django's page finds the row and then refuses it.
         return rows.filter(about__in=_labels(request, "view"))

@@ -189,3 +189,12 @@ def test_number_that_no_character_has_is_refused(client):
         admin_url(LegalText, "add"), {"kind": "cookies", "title": "x", "body": text}
     )
     assert "no se pueden enviar" in saved.text
+
+
+def test_a_day_has_a_bounded_number_of_versions(client, monkeypatch):
+    client.force_login(User.objects.create_superuser("carla"))
+    monkeypatch.setattr("apps.core.staff.legal_text_form.MOST_A_DAY", 1)
+    form = {"kind": "cookies", "title": "Cookies", "body": "<p>Uno.</p>"}
+    assert client.post(admin_url(LegalText, "add"), form).status_code == 302
+    again = client.post(admin_url(LegalText, "add"), form | {"body": "<p>Dos.</p>"})
+    assert "sigue mañana" in again.text

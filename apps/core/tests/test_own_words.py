@@ -285,6 +285,7 @@ def test_placeholders_are_written_as_the_mails_write_them():
         ("Llama al 6\u03071\u03072\u0307345678", "No escribas números"),
         ("Llama al 6:12:34:56:78", "No escribas números"),
         ("Ingresa en ES76,0075,1234,5678", "No escribas números"),
+        ("Renueva por Bizum: 612 345 {total}", "No escribas números"),
         ("Paga en faro-pagos\u200b.example", "Solo se enlazan"),
         ("Tarjeta 4242 4242 4242 4242", "No escribas números"),
         ("x" * 1001, "1000 caracteres"),
@@ -408,3 +409,18 @@ def test_mails_to_staff_have_no_words_of_their_own():
     assert {"staff_attention", "job_failed", "card_testing", TEMPLATE} <= found
     assert [name for name in sorted(found) if not is_fixed(name)] == []
     assert is_fixed("withdrawal_acknowledged")
+
+
+@pytest.mark.parametrize(
+    ("template", "typed"),
+    [
+        ("order_to_pay", {"greeting": "Mejor un Bizum al 612 345", "intro": "678, y tu {pedido}:"}),
+        ("order_confirmation", {
+            "heading": "Nueva cuenta: ES66 2100", "intro": "0418 4012", "details": "3456 7891",
+        }),
+    ],
+)  # fmt: skip
+def test_number_in_pieces_over_two_texts_of_a_mail_is_refused(client, carla, template, typed):
+    answer = client.post(address(template), typed)
+    assert "uno debajo de otro" in answer.text
+    assert template not in SiteSettings.current().mail_words

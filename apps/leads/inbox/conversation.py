@@ -12,6 +12,8 @@ from apps.leads.models import Lead, LeadEntry
 
 # Each has up to 5,000 letters, and the page shows all of them.
 MOST_NOTES = 100
+# Of state and assignee, in one conversation. The log of staff has the later ones.
+MOST_CHANGES = 200
 
 
 class TooManyNotes(Conflict):
@@ -60,10 +62,10 @@ def add_note(*, lead_id: int, author: Any, body: str, key_id: UUID) -> LeadEntry
 def assign_lead(*, lead_id: int, assignee: Any | None, author: Any) -> bool:
     """Assign the lead to a member of staff, who is told by mail, or to nobody.
 
-    Whoever takes a lead gets no mail about it. False if that changes nothing.
+    Whoever takes a lead gets no mail about it. False if nothing changes, or after MOST_CHANGES.
     """
     lead = locked_lead(lead_id)
-    if lead.assigned_to == assignee:
+    if lead.assigned_to == assignee or not _has_room_for_changes(lead):
         return False
     lead.assigned_to = assignee
     lead.save(update_fields=["assigned_to"])
@@ -87,8 +89,14 @@ def set_status(*, lead_id: int, status: str, author: Any) -> bool:
         return False
     lead.move_to(status)
     lead.save(update_fields=["status", "answered_at"])
-    add_entry(lead, LeadEntry.Kind.STATUS, author, f"Pasa a «{lead.get_status_display()}»")
+    if _has_room_for_changes(lead):
+        add_entry(lead, LeadEntry.Kind.STATUS, author, f"Pasa a «{lead.get_status_display()}»")
     return True
+
+
+def _has_room_for_changes(lead: Lead) -> bool:
+    changes = (LeadEntry.Kind.ASSIGNED, LeadEntry.Kind.STATUS)
+    return lead.entries.filter(kind__in=changes).count() < MOST_CHANGES
 
 
 def locked_lead(lead_id: int) -> Lead:

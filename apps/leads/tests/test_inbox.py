@@ -19,7 +19,7 @@ from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all
 from apps.core.staff.answer_limits import TO_MAILBOX
 from apps.leads.inbox.contents import MOST_SHOWN
-from apps.leads.inbox.conversation import MOST_NOTES, add_note, answer_lead, assign_lead
+from apps.leads.inbox.conversation import MOST_NOTES, add_note, answer_lead, assign_lead, set_status
 from apps.leads.inbox.first_answers import in_words, median_first_answer
 from apps.leads.models import AnswerTemplate, Lead, LeadEntry, Quote
 from apps.leads.tests.payloads import CONTACT, VISITOR
@@ -428,6 +428,15 @@ def test_contact_has_a_bounded_number_of_notes_and_the_page_says_so(client, carl
     assert "no caben más" in page
     assert "Una más" in page
     assert lead.entries.count() == MOST_NOTES
+
+
+def test_conversation_has_a_bounded_number_of_changes_of_state(carla, lead, monkeypatch):
+    monkeypatch.setattr("apps.leads.inbox.conversation.MOST_CHANGES", 1)
+    assert set_status(lead_id=lead.pk, status="closed", author=carla)
+    assert set_status(lead_id=lead.pk, status="new", author=carla)
+    assert not assign_lead(lead_id=lead.pk, assignee=carla, author=carla)
+    lead.refresh_from_db()
+    assert (lead.status, lead.assigned_to, lead.entries.count()) == ("new", None, 1)
 
 
 def test_page_of_a_contact_shows_the_newest_changes_in_their_order(client, carla, lead):

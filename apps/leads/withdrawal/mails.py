@@ -61,7 +61,7 @@ def _acknowledged(ids: dict[str, Any]) -> dict[str, Any]:
     shown = facts(said)
     if not ids.get("is_owner"):
         # Anybody can type this address: nothing in the mail is a stranger's own words.
-        shown = facts(replace(said, name="", details=""))
+        shown = facts(replace(said, name="", email="", details=""))
     return {
         "number": case.pk,
         "received_at": said.received_at,

@@ -28,6 +28,10 @@ from apps.students.services import change_email
 GIVEN_BACK = "El pedido está devuelto entero: ya no abre nada."
 
 
+# The student's download has all of them.
+MOST_NOTES = 200
+
+
 class Refused(Conflict):
     """The action is not possible. The message gives the reason in Spanish."""
 
@@ -139,6 +143,9 @@ def charge_overdue(order_id: int, *, actor: str) -> str:
 @transaction.atomic
 def add_note(order_id: int, *, text: str, due_on: date | None, actor: str, form_key: UUID) -> str:
     order = locked_order(order_id)
+    notes = OrderNote.objects.filter(order=order)
+    if notes.exclude(form_key=form_key).count() >= MOST_NOTES:
+        raise Refused(f"Este pedido tiene ya {MOST_NOTES} notas: no caben más.")
     _, is_new = OrderNote.objects.get_or_create(
         form_key=form_key,
         defaults={"order": order, "text": text, "due_on": due_on, "actor": actor},

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.timezone import localtime
 
+from apps.core.dates import today
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.staff.admin_buttons import Repeated
@@ -21,6 +22,8 @@ from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import CART_LIFE, Debt, Instalment, InstalmentAttempt, Order, StaffOrder
 from apps.orders.models.statuses import UNPAID, EventKind, RefusalKind
 
+# Of one order: the list of debts reads all of them.
+MOST_CALLS = 20
 OWES_NOTHING = "Este pedido ya no debe nada."
 BY_LINK = StaffOrder.PaidBy.LINK
 
@@ -138,6 +141,9 @@ def note_call(order_id: int, *, actor: str, form_key: UUID) -> str:
         raise Repeated
     if not Debt.objects.owing().filter(pk=order_id).exists():
         raise Refused(OWES_NOTHING)
+    calls = order.events.filter(kind=EventKind.CALLED, at__date=today())
+    if calls.count() >= MOST_CALLS:
+        raise Refused(f"Hoy se han apuntado ya {MOST_CALLS} llamadas.")
     reason = "Llamada por lo que debe"
     note(order, kind=EventKind.CALLED, actor=actor, reason=reason, external_id=click)
     buyer = f"{order.first_name} {order.last_name}".strip() or order.email

@@ -147,6 +147,14 @@ def test_one_press_notes_a_call_once(client, order):
     assert f"Llamada el {today():%d/%m/%Y}, carla" in client.get(LIST).text
 
 
+def test_day_has_a_bounded_number_of_calls(client, order, monkeypatch):
+    monkeypatch.setattr("apps.orders.by_staff.debts.MOST_CALLS", 1)
+    press(client, order, "llamada", form_key=uuid4())
+    [said] = press(client, order, "llamada", form_key=uuid4())
+    assert said == "Hoy se han apuntado ya 1 llamadas."
+    assert order.events.filter(kind="called").count() == 1
+
+
 def test_call_about_an_order_that_owes_nothing_is_not_noted(client, order):
     """Hundreds of them would push what happened before off the order's page."""
     Order.objects.update(status="paid")

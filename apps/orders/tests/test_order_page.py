@@ -19,6 +19,7 @@ from apps.core.privacy import erase_all
 from apps.invoices.models import Invoice
 from apps.orders.admin_pages.order_head import access_of
 from apps.orders.admin_pages.timeline import MOST_EVENTS, mails_of
+from apps.orders.by_staff.actions import MOST_NOTES
 from apps.orders.ledger.history import note
 from apps.orders.models import (
     Dispute,
@@ -350,6 +351,15 @@ def test_note_comes_back_on_its_day_until_it_is_ticked_off(client, order):
     assert (note.done_by, OrderNote.objects.due().count()) == ("carla", 0)
     assert press(client, order, "nota_hecha", note="9" * 30)
     assert press(client, order, "nota", text="")
+
+
+def test_order_has_a_bounded_number_of_notes(client, order):
+    OrderNote.objects.bulk_create(
+        OrderNote(order=order, text="x", actor="eva", form_key=uuid4()) for _ in range(MOST_NOTES)
+    )
+    [said] = press(client, order, "nota", form_key=uuid4(), text="Una más")
+    assert "no caben más" in said
+    assert not OrderNote.objects.filter(text="Una más").exists()
 
 
 def test_erasure_deletes_notes_and_former_addresses_and_their_mails(client, order):

@@ -463,3 +463,9 @@ def test_openings_of_a_visitor_are_counted(api, saved, monkeypatch):
     answers = [api.get("orders/recover", **saved)[0] for _ in range(3)]
 
     assert answers == [200, 200, 429]
+
+
+def test_number_of_a_parameter_that_python_cannot_read_is_no_error(api, saved):
+    """DRF reads `without[3]` as a list, and Python no number of more than 4,300 digits."""
+    status, _ = api.get("orders/recover", **saved, **{f"without[{'9' * 4_400}]": "1"})
+    assert status == 200
