@@ -12,6 +12,7 @@ from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
+from apps.core.errors import TooManyRequests
 from apps.core.phones import in_e164
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.core.staff.admin_base import (
@@ -34,7 +35,7 @@ from apps.core.staff.fresh_password import AsksPasswordForFields, fresh_password
 from apps.core.staff.public_texts import check_name
 from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
-from apps.students.services import announce_new_email
+from apps.students.services import announce_new_email, count_address_change
 from apps.students.signals import email_changing
 from apps.students.student_buttons import student_urls
 
@@ -66,6 +67,18 @@ StateFilter = choice_filter(
 
 
 class StudentForm(ModelForm[Student]):
+    # Whoever sends the form.
+    editor: Any = None
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if self.instance.pk and "email" in self.changed_data:
+            try:
+                count_address_change(self.editor)
+            except TooManyRequests as refusal:
+                raise ValidationError(refusal.message) from refusal
+        return email
+
     def clean_first_name(self) -> str:
         return self._checked("first_name")
 
@@ -148,6 +161,13 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
         erased = ("email", "first_name", "last_name", "phone")
         is_erased = obj is not None and obj.erased_at is not None
         return (*self.readonly_fields, *erased) if is_erased else self.readonly_fields
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.editor = request.user
+        return form
 
     def lock_row(self, row: Model) -> None:
         """Lock what a payment locks before the student, then the student."""

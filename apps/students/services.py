@@ -5,6 +5,7 @@ See docs/rules.md, "Students" and "Consents and legal texts".
 
 import secrets
 from collections.abc import Collection
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -17,6 +18,7 @@ from apps.core.mail.outbox import move_waiting_mails, queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.models import LegalText
 from apps.core.privacy import redact_entries_of
+from apps.core.web.throttle import Limit
 from apps.students.consent_wordings import TEXTS, WALLET_WORDINGS, WORDINGS
 from apps.students.devices import forget_devices
 from apps.students.models import (
@@ -115,6 +117,18 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
         for kind, text_id in accepted
         if current[TEXTS[Consent.Kind(kind)]] == text_id
     }
+
+
+# By one member of staff. An academy changes a few a week.
+ADDRESS_CHANGES = Limit("address-changes", times=50, seconds=86_400)
+
+
+def count_address_change(author: Any) -> None:
+    """Count an address that a member of staff changes. Raises TooManyRequests.
+
+    Each change is two mails, and work in the classroom before that of new purchases.
+    """
+    ADDRESS_CHANGES.count_key(str(author.pk))
 
 
 @transaction.atomic

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from apps.classroom.access_links import account_for, make_token
@@ -19,12 +20,14 @@ from apps.core.mail import outbox
 from apps.core.mail.outbox import ADDRESS_CORRECTED, queue_mail
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
+from apps.core.web.throttle import Limit
 from apps.leads.models import LeadEntry
 from apps.orders.by_staff.merge_students import merge_students
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
+from apps.students import services
 from apps.students.confirmed import confirm_address
 from apps.students.devices import DEVICES, known_device
 from apps.students.models import SignIn, SignInLink, Student
@@ -310,3 +313,23 @@ def test_the_form_locks_the_orders_before_the_student_as_a_payment_does(carla, a
         or query["sql"].startswith('UPDATE "students_student"')
     ]
     assert 'FROM "orders_order"' in locks[0]
+
+
+@pytest.mark.parametrize("page", ["the student's", "an order's"])
+def test_addresses_that_one_of_staff_changes_have_a_limit(carla, ana, page, settings, monkeypatch):
+    """Each is two mails, and work in the classroom before that of new purchases."""
+    settings.RATE_LIMIT_SCALE = 1
+    monkeypatch.setattr(services, "ADDRESS_CHANGES", Limit("address-changes", times=1, seconds=99))
+    order = make_one_of_everything()
+    Order.objects.filter(pk=order.pk).update(student=ana)
+    button = reverse("admin:orders_order_cambiar_correo", args=[order.pk])
+    assert change(carla, ana, email="otra@example.com").status_code == 302
+    for email in ("tercera@example.com", "cuarta@example.com"):
+        if page == "the student's":
+            assert "Demasiad" in change(carla, ana, email=email).text
+        else:
+            assert "Demasiad" in carla.post(button, {"email": email}, follow=True).text
+    ana.refresh_from_db()
+    assert ana.email == "otra@example.com"
+    # What leaves the address as it is does not count.
+    assert change(carla, ana, phone="+34600111112").status_code == 302

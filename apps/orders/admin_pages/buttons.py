@@ -14,6 +14,7 @@ from apps.orders.by_staff import actions
 from apps.orders.by_staff.approve import approve_order, refuse_order
 from apps.orders.by_staff.change import cancel_order, change_payment
 from apps.orders.models import Order, StaffOrder
+from apps.students.services import count_address_change
 
 # Does the work for a request, and returns a Spanish sentence for staff.
 Work = Callable[[HttpRequest, Order], str]
@@ -57,6 +58,7 @@ def _send_link(request: HttpRequest, order: Order) -> str:
 
 def _change_address(request: HttpRequest, order: Order) -> str:
     form = _checked(EmailForm(request.POST))
+    count_address_change(request.user)
     return actions.change_address(order.pk, email=form.cleaned_data["email"], actor=_actor(request))
 
 

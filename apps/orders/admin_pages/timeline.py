@@ -130,7 +130,7 @@ def _access(order: Order) -> Iterator[Entry]:
             detail=f"{row.get_status_display().lower()}. {row.last_error}".removesuffix(". "),
             tone="bad" if failed else "",
         )
-    for change in AccessChange.objects.filter(order_id=order.pk):
+    for change in AccessChange.objects.filter(order_id=order.pk).order_by("-pk")[:MOST_EVENTS]:
         what = f"{change.reason} ({change.note})" if change.note else change.reason
         # What is done needs no word: it is in the classroom.
         is_done = change.status == AccessChange.Status.DONE
