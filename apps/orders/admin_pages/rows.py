@@ -13,6 +13,7 @@ from django.utils.timezone import localtime
 from apps.core.money import to_cents
 from apps.core.staff.admin_base import (
     NOTHING,
+    NewestRows,
     ReadOnlyRowsInline,
     Tone,
     attention,
@@ -146,9 +147,9 @@ class AttemptRows(ReadOnlyRowsInline):
     fields = ("number", "started_at", "kind", "outcome", "error_code", "amount", "reference")
 
 
-class PaymentRows(ReadOnlyRowsInline):
+class PaymentRows(NewestRows, ReadOnlyRowsInline):
     model = Payment
-    fk_name = "order"
+    fk_name = of_parent = "order"
     fields = ("day", "kind", "euros", "back", "state", "where")
 
     @admin.display(description="cuándo")

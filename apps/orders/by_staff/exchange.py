@@ -3,6 +3,7 @@
 The rules are in docs/rules.md, "Exchanges".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -126,13 +127,20 @@ def _order_request(request: ExchangeRequest) -> OrderRequest:
 
 
 @transaction.atomic
-def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any) -> Order:
+def exchange_line(
+    request: ExchangeRequest,
+    *,
+    seen: tuple[int, int],
+    user: Any,
+    check: Callable[[PricedExchange], None] = lambda _: None,
+) -> Order:
     """Exchange a line for a new order. A repeated form returns the same order.
 
     If nothing is left to pay, this carries the exchange out; otherwise its buyer is mailed how to
     pay, and the payment does. If it gives away more than the clerk may, it waits for approval.
     `seen` has the two amounts that the clerk has confirmed: what was paid for the line, and the new
-    price. The clerk's row is locked first, then the order of the line, as for a refund. Raises
+    price. The clerk's row is locked first, then the order of the line, as for a refund. `check`
+    gets the exchange as it is priced under these locks, and raises an error of its own. Raises
     OrderRefused, RefundRefused, also above the clerk's daily limit, and Unavailable.
     """
     made = _made_by(request)
@@ -145,6 +153,7 @@ def exchange_line(request: ExchangeRequest, *, seen: tuple[int, int], user: Any)
     if made is not None:
         return made
     wanted, exchange = _priced(request)
+    check(exchange)
     if (exchange.left, exchange.price) != seen:
         raise OrderRefused(
             f"Ha cambiado mientras tanto: se pagaron {format_euros(exchange.left)} y ahora cuesta "

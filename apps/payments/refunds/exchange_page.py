@@ -5,6 +5,7 @@ The rules are in docs/rules.md, "Exchanges".
 
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -193,10 +194,10 @@ def _made_before(request: HttpRequest) -> Order | None:
 def _confirmed(
     request: HttpRequest, order: Order, wanted: ExchangeRequest, form: ExchangeForm
 ) -> HttpResponse:
-    _check_may_refund(request, wanted, price_exchange(wanted))
     data = form.cleaned_data
     seen = (data["seen_left"] or 0, data["seen_price"] or 0)
-    new = exchange_line(wanted, seen=seen, user=request.user)
+    check = partial(_check_may_refund, request, wanted)
+    new = exchange_line(wanted, seen=seen, user=request.user, check=check)
     log_action(request, order, f"«{wanted.line}» por el pedido {new.pk}: {wanted.reason}")
     for refund in Refund.objects.unanswered().filter(batch=rest_batch(new)):
         with suppress(AcademyError):

@@ -34,6 +34,7 @@ from apps.orders.refunds.sent_back_by_bank import (
 )
 from apps.orders.rewards.service import give_code
 from apps.payments.jobs import reconcile_returns
+from apps.payments.refunds import exchange_page
 from apps.payments.refunds.at_stripe import (
     MIN_AGE,
     fetch_and_record_dispute,
@@ -517,6 +518,29 @@ def test_exchange_beside_a_withdrawal_is_made_by_who_may_refund(api, sandbox, cl
     assert not StaffOrder.objects.exists()
     client.force_login(make_clerk())
     assert client.post(address, form).context["preview"]
+
+
+def test_price_that_falls_before_the_locks_gives_nothing_back_without_the_permission(
+    api, sandbox, client, monkeypatch
+):
+    order, other = buy(api, sandbox), make_subject("Historia", "192.00")
+    form = {"line": order.lines.get().pk, "subject": other.pk, "reason": "Cambio",
+            "paid_by": "link"}  # fmt: skip
+    address = reverse("admin:exchange_line", args=[order.pk])
+    client.force_login(limited("view_order", "view_subject"))
+    key = client.post(address, form).context["form_key"]
+    real = exchange_page.exchange_line
+
+    def meanwhile(*args, **kwargs):
+        row = Subject.objects.get(pk=other.pk)
+        row.final_price = Decimal("154.00")
+        row.save()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(exchange_page, "exchange_line", meanwhile)
+    seen = {"form_key": key, "seen_left": 182_40, "seen_price": 146_30, "confirm": "x"}
+    assert "no puedes devolver dinero" in read(client.post(address, {**form, **seen}))
+    assert not StaffOrder.objects.exists()
 
 
 def test_order_page_names_an_exchange_that_waits_and_offers_no_refund(api, sandbox, client):
