@@ -112,6 +112,19 @@ def test_header_longer_than_any_browser_sends_reaches_no_parser(name, monkeypatc
     assert passed_on[name] == "a=1"
 
 
+def test_path_longer_than_any_of_the_shop_reaches_no_log(monkeypatch):
+    passed_on = {}
+
+    def take(_, environ, start_response):
+        passed_on.update(environ)
+        start_response("404 Not Found", [])
+        return HttpResponse()
+
+    monkeypatch.setattr(WSGIHandler, "__call__", take)
+    send(Handler(), "/static/" + "\x01" * 8_000)
+    assert len(passed_on["PATH_INFO"]) == 1_000
+
+
 def test_visitor_is_the_last_of_many_addresses(settings):
     settings.TRUSTED_PROXIES = 1
     many = "192.0.2.1, " * 5_000 + "198.51.100.7"

@@ -35,6 +35,8 @@ class Handler(WSGIHandler):
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> HttpResponseBase:
+        # No address of the shop is longer. To write 8 KB of a path to the log takes 5 ms.
+        environ["PATH_INFO"] = environ["PATH_INFO"][:_LONGEST_HEADER]
         if not environ["PATH_INFO"].isascii():
             # Django would take 9 ms for 8 KB that are not UTF-8.
             path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
