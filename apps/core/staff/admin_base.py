@@ -361,7 +361,9 @@ class NewestRows:
         found: QuerySet[Any] = rows.get_queryset(request)
         of_page = found.filter(**{self.of_parent: getattr(self, "parent", None)})
         newest = list(of_page.order_by("-pk").values_list("pk", flat=True)[:MOST_ROWS])
-        return found.filter(pk__in=newest).select_related(*self.select_related)
+        shown = found.filter(pk__in=newest)
+        # Without a name Django would follow all of them.
+        return shown.select_related(*self.select_related) if self.select_related else shown
 
 
 class OrderNumberSearch:
