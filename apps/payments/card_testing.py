@@ -51,8 +51,6 @@ ALL = "all"
 # The part of the refusals of a minute that one network can add to those of all visitors. A few
 # networks would otherwise pause the payments of everybody.
 PART_OF_ALL = 10
-# From which the payment of one order is opened in a day: each refused card counts for all of them.
-MOST_NETWORKS = 50
 # How long a stranger waits during a pause, and for how long the place is kept afterwards.
 WAIT_S, KEPT_S = 45, 600
 # A stolen card may pay once during the wave. Such a purchase must not make its buyer a customer.
@@ -120,11 +118,6 @@ def refuse_card_testing(order: Order, *, networks: Networks, buyer_is_known: boo
     if seconds := max(seconds_until_free(*waits), default=0):
         raise TooManyRequests(
             seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
-        )
-    is_new = not buyer_is_known and not has_opened_payment_of(order, networks)
-    if is_new and len(_opened_by(1).digests(str(order.pk))) >= MOST_NETWORKS:
-        raise TooManyRequests(
-            HOUR, "Este pedido se ha abierto desde demasiadas redes. Sigue desde la de antes."
         )
     for network, share in networks.items():
         _opened_by(share).add(str(order.pk), network)
