@@ -640,6 +640,33 @@ def test_crowd_with_forged_sessions_takes_no_place_of_staff(shop, site):
     assert sorted(answer.result().status_code for answer in waiting) == [200] * 8 + [503] * 52
 
 
+def test_staff_send_files_while_strangers_have_all_places_in_which_sessions_are_asked_for(
+    shop, site, monkeypatch
+):
+    answer = _Request.do_GET
+
+    def wait_first(self):
+        if self.path == "/admin/jsi18n/":
+            with shop.lock:
+                shop.waiting += 1
+            shop.opened.wait(30)
+        answer(self)
+
+    known = requests.get(f"{site}/admin/", headers=STAFF, timeout=5)
+    monkeypatch.setattr(_Request, "do_GET", wait_first)
+    with ThreadPoolExecutor(8) as visitors:
+        for number in range(8):
+            headers = {"Cookie": f"__Host-sessionid=forged{number}"}
+            headers["X-Forwarded-For"] = f"192.0.2.{number}"
+            visitors.submit(requests.get, f"{site}/admin/", headers=headers, timeout=60)
+        wait_until(lambda: shop.waiting == 8)
+        files = {"logo": ("a.png", b"x")}
+        sent = requests.post(f"{site}/admin/", files=files, headers=STAFF, timeout=5)
+        shop.opened.set()
+
+    assert (known.status_code, sent.status_code) == (200, 200)
+
+
 FORGED = {"Cookie": "__Host-sessionid=forged"}
 
 
