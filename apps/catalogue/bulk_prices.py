@@ -15,7 +15,7 @@ from apps.catalogue.price_questions import PricesUnconfirmed, needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import change_rows, lock_universities, prices_changed_by
 from apps.core.errors import AcademyError
-from apps.core.money import format_euros, half_up, to_cents, to_euros
+from apps.core.money import format_euros, grouped, half_up, to_cents, to_euros
 
 # Each row of an UPDATE compares the ids of all rows in it: many small statements are faster.
 ROWS_AT_ONCE = 500
@@ -136,9 +136,7 @@ def preview(batch: PriceBatch, formula: PriceFormula, *, with_lessons: bool) -> 
     subjects = _named(Subject.objects.filter(pk__in=batch.subject_ids))
     lessons = _lessons(batch, with_lessons=with_lessons)
     if subjects.count() + lessons.count() > MOST_PRICES:
-        raise BatchRefused(
-            f"Son más de {MOST_PRICES:_} precios: elige menos asignaturas.".replace("_", ".")
-        )
+        raise BatchRefused(f"Son más de {grouped(MOST_PRICES)} precios: elige menos asignaturas.")
     rows: list[Subject | Lesson] = [*subjects.order_by("name_sort", "pk")]
     # Not by prefetch_related: SQLite takes at most 1,000 parents of it.
     parents = _named(Subject.objects.filter(pk__in=lessons.values("subject"))).in_bulk()

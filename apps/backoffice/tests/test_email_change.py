@@ -331,5 +331,5 @@ def test_addresses_that_one_of_staff_changes_have_a_limit(carla, ana, page, sett
             assert "Demasiad" in carla.post(button, {"email": email}, follow=True).text
     ana.refresh_from_db()
     assert ana.email == "otra@example.com"
-    # What leaves the address as it is does not count.
+    # A change of the phone alone does not count.
     assert change(carla, ana, phone="+34600111112").status_code == 302

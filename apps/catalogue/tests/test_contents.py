@@ -1,10 +1,8 @@
 """The line of contents on a card, subjects that are sold complete only, and the VAT."""
 
 import pytest
-from django.core.exceptions import ValidationError
 
 from apps.catalogue import reads
-from apps.catalogue.admin import catalogue_admin
 from apps.catalogue.lesson_kinds import LessonKind, contents_of, kind_in
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.reads import catalogue_vat_note
@@ -12,7 +10,6 @@ from apps.catalogue.seed import seed_catalogue
 from apps.catalogue.vat import Vat
 from apps.core.money import to_cents
 from apps.orders.offer.cart import CheckoutItem, on_sale
-from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -96,30 +93,3 @@ def test_vat_is_included_only_where_every_subject_has_it(client):
     Subject.objects.exclude(pk=exempt.pk).update(vat=Vat.REDUCED)
     Subject.objects.filter(pk=exempt.pk).update(active=False)
     assert catalogue_vat_note() == "IVA incluido"
-
-
-def test_subject_has_a_bounded_number_of_lessons_also_by_moving_them(monkeypatch):
-    full, other = make_subject("Álgebra", lessons=2), make_subject("Física", lessons=1)
-    monkeypatch.setattr(Lesson, "most_below", {"subject": 2})
-    with pytest.raises(ValidationError, match="Ya hay 2"):
-        Lesson(subject=full, title="Otra", price=10).full_clean()
-    moved = other.lessons.get()
-    moved.subject = full
-    with pytest.raises(ValidationError, match="Ya hay 2"):
-        moved.full_clean()
-    assert "ya hay 2" in Lesson(subject=full, title="Otra").refuses_return(None)
-    full.lessons.first().full_clean()
-
-
-def test_row_that_many_others_belong_to_is_not_deleted(admin_client, monkeypatch):
-    """The question would name all of them, and the bin hold them."""
-    subject = make_subject("Álgebra", lessons=3)
-    Lesson.objects.all().delete()
-    url = admin_url(Subject, "delete", subject.pk)
-    monkeypatch.setattr(catalogue_admin, "MOST_BELOW_DELETED", 0)
-    assert "son demasiadas" in admin_client.get(url).text
-    admin_client.post(url, {"post": "yes"})
-    assert Subject.objects.filter(pk=subject.pk).exists()
-    monkeypatch.undo()
-    admin_client.post(url, {"post": "yes"})
-    assert not Subject.objects.filter(pk=subject.pk).exists()

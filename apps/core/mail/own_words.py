@@ -53,7 +53,7 @@ LABELS = {
 ONE_LINE = ("subject", "heading", "greeting")
 LONGEST_LINE = 120
 LONGEST_PARAGRAPH = 1000
-# A short value for a number in a mail, and one for other texts. `_refusal` tries both.
+# Short values for a number in a mail, and one for other texts. `_refusal` tries each.
 _NUMBERS = frozenset({"total", "precio", "descuento"})
 _SHORT_NUMBERS, _SHORT_WORD = ("11", "111"), "xx"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -74,6 +74,7 @@ _NUMBER = re.compile(
 # a course: "2026-2027".
 _HOUR = r"(?:[01]?\d|2[0-3]):[0-5]\d"
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])/(?:0?[1-9]|1[0-2])(?:/20\d\d)?"
+_FULL_DATE = re.compile(rf"(?<![\d/])(?=[\d/]+/20\d\d){_DATE}(?![\d/])")
 _COURSE = r"20\d\d[-–/](?:20)?\d\d"
 _TIMES = re.compile(
     rf"(?<![\d:/])(?:(?:{_DATE}[, ]+)?{_HOUR}(?:[-–,; ]+{_HOUR})*|{_COURSE})(?![\d:])"
@@ -195,7 +196,8 @@ class OwnWordsForm(forms.Form):
             if name in self.cleaned_data:
                 self._clean_text(name)
         if not self.errors:
-            shown = self._all_texts()
+            # The date that ends one text would count with the number that begins the next.
+            shown = _FULL_DATE.sub("(fecha)", self._all_texts())
             if any(map(_has_number, (shown, *_as_mails_show(shown)))):
                 raise forms.ValidationError(f"{NUMBER_REFUSED} {BETWEEN_TEXTS}")
         return self.cleaned_data

@@ -121,7 +121,7 @@ class DeletedRowAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedRow]:
         """Only rows of models that this member of staff may see."""
-        # What one row deleted with it can have megabytes.
+        # The data of one row, with those of all that was deleted with it, can have megabytes.
         rows: QuerySet[DeletedRow] = super().get_queryset(request).defer("data")
         if not self.has_view_permission(request):
             return rows  # Django's page finds the row and then refuses it.

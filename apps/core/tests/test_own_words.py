@@ -424,3 +424,8 @@ def test_number_in_pieces_over_two_texts_of_a_mail_is_refused(client, carla, tem
     answer = client.post(address(template), typed)
     assert "uno debajo de otro" in answer.text
     assert template not in SiteSettings.current().mail_words
+
+
+def test_date_at_the_end_of_a_text_is_no_number_with_the_next_one(client, carla):
+    words = {"intro": "La oferta acaba el 24/12/2026.", "details": "2 semanas de acceso."}
+    assert client.post(address("order_confirmation"), words).status_code == 302
