@@ -32,8 +32,9 @@ _MOST_READ = 100_000
 _ENCODED_TIMES = 3
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
 _TAG = re.compile(r"<[^<>]*>")
-# The number of a character, encoded for HTML, that no character has.
-_NO_CHARACTER = re.compile(r"&#\d{8}")
+# The number of a character, encoded for HTML, that no character has. Python raises an error for one
+# of more than 4,300 digits.
+_NO_CHARACTER = re.compile(r"&#\d{8,}")
 # The first characters of encoded characters, placeholders and tags, and control characters.
 _HIDES = re.compile(r"[%&{<\x00-\x1f\x7f]")
 # Addresses of sites and of mailboxes, of which mail programs make links.
@@ -59,7 +60,6 @@ def check_can_be_read(text: str) -> None:
     """Raise ValidationError for a text in which looking for links and codes would take seconds."""
     if len(text) > _MOST_READ:
         raise ValidationError("El texto es demasiado largo.")
-    # Python raises an error for a number of more than 4,300 digits.
     if _NO_CHARACTER.search(text):
         raise ValidationError("Hay caracteres que no se pueden enviar.")
 
@@ -87,7 +87,7 @@ def names_friend_code(text: str) -> bool:
     if text.isascii() and not _HIDES.search(text):
         return _FRIEND_CODE.search(text.upper()) is not None
     for _ in range(_ENCODED_TIMES):
-        text = unquote(unescape(text))
+        text = unquote(unescape(_NO_CHARACTER.sub("", text)))
     shown = "".join(map(_as_typed, normal_form("NFKC", text))).upper()
     return any(
         _FRIEND_CODE.search(_PLACEHOLDER.sub(filled, each))

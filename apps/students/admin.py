@@ -162,13 +162,6 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
         is_erased = obj is not None and obj.erased_at is not None
         return (*self.readonly_fields, *erased) if is_erased else self.readonly_fields
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form = super().get_form(request, obj, change=change, **kwargs)
-        form.editor = request.user
-        return form
-
     def lock_row(self, row: Model) -> None:
         """Lock what a payment locks before the student, then the student."""
         email_changing.send(Student, student_id=row.pk)

@@ -12,6 +12,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.catalogue.admin import catalogue_admin
 from apps.catalogue.exchange.columns import COLUMNS, BadCell
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.models.lessons import LAST_POSITION
@@ -461,3 +462,19 @@ def test_text_of_very_many_lines_is_refused_in_forms_and_files(editor):
     assert column.read(most) == most
     with pytest.raises(BadCell, match="demasiadas líneas"):
         column.read(more)
+
+
+def test_row_below_a_form_is_not_deleted_with_what_its_own_page_would_keep(
+    editor, in_moodle, monkeypatch
+):
+    """Its Moodle course would then be free for a cheap lesson."""
+    monkeypatch.setattr(catalogue_admin, "MOST_BELOW_DELETED", 0)
+    subject = make_subject(lessons=1)
+    lesson = subject.lessons.get()
+    MoodleCourse.objects.create(subject=subject, lesson=lesson, shortname="PEC1", course_id=77)
+    url = admin_url(Subject, "change", subject.pk)
+
+    answer = editor.post(url, form_of(editor, url) | {"lessons-0-DELETE": "on"})
+
+    assert "hay algo que depende de ello" in answer.text
+    assert (Lesson.objects.count(), MoodleCourse.objects.count()) == (1, 1)

@@ -122,12 +122,24 @@ class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
         return super().changelist_view(request, extra_context)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Refuse a chosen row whose number no database stores: Django would ask for its name."""
+        """Refuse a chosen row whose number no database stores: Django would ask for its name.
+
+        Refuse to save a copy, too: no page offers it, and Django would add a row without what
+        `add_view` asks, such as the password.
+        """
         names = {*self.get_autocomplete_fields(request), *(f.name for f in self.opts.many_to_many)}
         chosen = (number for name in names for number in request.POST.getlist(name) if number)
-        if not all(map(is_row_number, chosen)):
+        if not all(map(is_row_number, chosen)) or "_saveasnew" in request.POST:
             raise SuspiciousOperation
         return super().changeform_view(request, *args, **kwargs)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """The class of the form, which knows as `editor` who sends it."""
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.editor = request.user
+        return form
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return SearchedList
@@ -306,12 +318,14 @@ class _ChecksDeletions(_InlineFormSet):
         if page is None:
             return
         for row in (form.instance for form in self.deleted_forms if form.instance.pk):
-            forbidden = page.get_deleted_objects([row], self.request)[2]
+            *_, forbidden, protected = page.get_deleted_objects([row], self.request)
             if forbidden:
                 raise ValidationError(
                     f"No puedes borrar «{row}»: no tienes permiso para borrar lo que se borraría "
                     f"con ello ({', '.join(sorted(map(str, forbidden)))})."
                 )
+            if protected:
+                raise ValidationError(f"No se puede borrar «{row}»: hay algo que depende de ello.")
 
 
 class RowsInline(PublicTexts, _TabularInline):

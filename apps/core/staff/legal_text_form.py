@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from apps.core.dates import today
+from apps.core.errors import TooManyRequests
 from apps.core.legal.staff_html import check_html
 from apps.core.models import LegalText
+from apps.core.web.throttle import Limit
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[LegalText]
@@ -15,8 +16,8 @@ else:
     _ModelForm = forms.ModelForm
 
 
-# A version is never deleted. Each request for the newest reads the numbers of all.
-MOST_A_DAY = 20
+# By one member of staff. A version is never deleted, and each checkout reads the numbers of all.
+VERSIONS = Limit("legal-texts", times=20, seconds=86_400)
 
 
 def newest_text(kind: str) -> LegalText | None:
@@ -35,6 +36,8 @@ def based_on(text: LegalText) -> str:
 class LegalTextForm(_ModelForm):
     """A new version. `based_on` names the version that the form was shown with ("terminos:5")."""
 
+    # Whoever sends the form.
+    editor: Any = None
     based_on = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
 
     def clean(self) -> dict[str, Any] | None:
@@ -43,11 +46,19 @@ class LegalTextForm(_ModelForm):
         # Versions of one text are added one after the other.
         versions = LegalText.objects.select_for_update(no_key=True).filter(kind=kind)
         list(versions.values_list("pk"))
-        if LegalText.objects.filter(published_on=today()).count() >= MOST_A_DAY:
-            raise ValidationError(f"Hoy se han publicado ya {MOST_A_DAY} textos: sigue mañana.")
         newest = newest_text(kind)
-        if newest is None:
-            return data
+        if newest is not None:
+            self._compare(data, newest)
+        if not self.errors:
+            try:
+                VERSIONS.count_key(str(self.editor.pk))
+            except TooManyRequests as refusal:
+                raise ValidationError(refusal.message) from refusal
+        return data
+
+    def _compare(self, data: dict[str, Any], newest: LegalText) -> None:
+        """Refuse a version that changes nothing, or that was begun with an older one."""
+        kind = data.get("kind", "")
         if newest.body.strip() == data.get("body") and newest.title == data.get("title"):
             raise ValidationError(f"No hay nada que publicar: es igual que la {_number(newest)}.")
         seen_kind, _, seen_version = data.get("based_on", "").partition(":")
@@ -62,7 +73,6 @@ class LegalTextForm(_ModelForm):
                 "está aquí. Lo que has escrito sigue en el formulario: guarda otra vez si es lo "
                 "que vale."
             )
-        return data
 
     def clean_body(self) -> str:
         body: str = self.cleaned_data["body"]

@@ -9,7 +9,8 @@ from django.core.management import call_command
 from django.test import override_settings
 
 from apps.core.models import LegalText, SiteSettings
-from tests.helpers.admin import admin_url
+from apps.core.web.throttle import Limit
+from tests.helpers.admin import admin_url, forget_password
 
 pytestmark = pytest.mark.django_db
 
@@ -179,22 +180,31 @@ def test_paragraph_is_added_to_a_text_of_a_new_shop(client, kind):
     assert "Otro párrafo" in LegalText.objects.current(kind).body
 
 
-def test_number_that_no_character_has_is_refused(client):
-    """Python raises an error for 5,000 digits, which was a page of status 500."""
+def test_versions_of_one_member_of_staff_have_a_limit_and_keep_nobody_else_out(client, monkeypatch):
+    limit = Limit("legal-texts", times=1, seconds=86_400)
+    monkeypatch.setattr("apps.core.staff.legal_text_form.VERSIONS", limit)
     client.force_login(User.objects.create_superuser("carla"))
-    text = f"<p>&#{'9' * 5_000};</p>"
-    shown = client.post("/admin/core/legaltext/vista-previa/", {"title": "x", "body": text})
-    assert "no se pueden enviar" in shown.text
-    saved = client.post(
-        admin_url(LegalText, "add"), {"kind": "cookies", "title": "x", "body": text}
-    )
-    assert "no se pueden enviar" in saved.text
-
-
-def test_a_day_has_a_bounded_number_of_versions(client, monkeypatch):
-    client.force_login(User.objects.create_superuser("carla"))
-    monkeypatch.setattr("apps.core.staff.legal_text_form.MOST_A_DAY", 1)
     form = {"kind": "cookies", "title": "Cookies", "body": "<p>Uno.</p>"}
     assert client.post(admin_url(LegalText, "add"), form).status_code == 302
-    again = client.post(admin_url(LegalText, "add"), form | {"body": "<p>Dos.</p>"})
-    assert "sigue mañana" in again.text
+    form["body"] = "<p>Dos.</p>"
+    assert "Demasiad" in client.post(admin_url(LegalText, "add"), form).text
+    client.force_login(User.objects.create_superuser("eva"))
+    assert client.post(admin_url(LegalText, "add"), form).status_code == 302
+
+
+def test_copy_of_a_version_is_not_published_without_the_password(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    forget_password(client)
+    now = LegalText.objects.current("terminos")
+    form = {"kind": now.kind, "title": "x", "body": "<p>Otro.</p>", "_saveasnew": "1"}
+    assert client.post(admin_url(LegalText, "change", now.pk), form).status_code == 400
+    assert LegalText.objects.current("terminos") == now
+
+
+@pytest.mark.parametrize("start", ["&#", "&amp;#", "%26#", "&amp;amp;#"])
+def test_number_that_no_character_has_is_no_error(client, start):
+    """Python raises an error for 5,000 digits, which was a page of status 500."""
+    client.force_login(User.objects.create_superuser("carla"))
+    form = {"kind": "cookies", "title": "x", "body": f"<p>{start}{'9' * 5_000};</p>"}
+    for url in ("/admin/core/legaltext/vista-previa/", admin_url(LegalText, "add")):
+        assert client.post(url, form).status_code in {200, 302}

@@ -1,7 +1,7 @@
 """Answers, notes, assignees and states of leads. Each change is kept in the conversation."""
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 
@@ -62,18 +62,19 @@ def add_note(*, lead_id: int, author: Any, body: str, key_id: UUID) -> LeadEntry
 def assign_lead(*, lead_id: int, assignee: Any | None, author: Any) -> bool:
     """Assign the lead to a member of staff, who is told by mail, or to nobody.
 
-    Whoever takes a lead gets no mail about it. False if nothing changes, or after MOST_CHANGES.
+    Whoever takes a lead gets no mail about it. False if that changes nothing.
     """
     lead = locked_lead(lead_id)
-    if lead.assigned_to == assignee or not _has_room_for_changes(lead):
+    if lead.assigned_to == assignee:
         return False
     lead.assigned_to = assignee
     lead.save(update_fields=["assigned_to"])
     name = assignee.get_username() if assignee else "nadie"
-    entry = add_entry(lead, LeadEntry.Kind.ASSIGNED, author, f"Asignada a {name}")
+    if _has_room_for_changes(lead):
+        add_entry(lead, LeadEntry.Kind.ASSIGNED, author, f"Asignada a {name}")
     if assignee is not None and assignee != author and assignee.email:
         queue_mail(
-            key=f"lead-assigned:{entry.pk}",
+            key=f"lead-assigned:{uuid4()}",
             template="lead_assigned",
             to=assignee.email,
             context={"lead_id": lead.pk, "by": author.get_username()},

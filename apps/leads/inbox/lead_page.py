@@ -93,47 +93,52 @@ class LeadPage:
         return self._done(request, lead, " ".join(changes))
 
     def _answer(self, request: HttpRequest, lead: Lead) -> HttpResponse:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         form = AnswerForm(request.POST)
-        if not form.is_valid():
-            return self._page(request, lead, answer_form=form)
-        try:
-            entry = answer_lead(
-                lead_id=lead.pk,
-                author=request.user,
-                subject=form.cleaned_data["subject"],
-                body=form.cleaned_data["body"],
-                key_id=form.cleaned_data["key_id"],
-            )
-        except AcademyError as error:
-            form.add_error(None, error.message)
-            return self._page(request, lead, answer_form=form)
-        if entry is None:
-            messages.warning(request, "Esa respuesta ya estaba enviada.")
-            return self._back(lead)
-        return self._done(request, lead, f"Respuesta enviada a {lead.email}.")
+
+        def answer(data: dict[str, Any]) -> LeadEntry | None:
+            return answer_lead(lead_id=lead.pk, author=request.user, **data)
+
+        told = (f"Respuesta enviada a {lead.email}.", "Esa respuesta ya estaba enviada.")
+        return self._add(request, lead, form, answer, name="answer_form", told=told)
 
     def _note(self, request: HttpRequest, lead: Lead) -> HttpResponse:
+        form = NoteForm(request.POST)
+
+        def note(data: dict[str, Any]) -> LeadEntry | None:
+            body, key_id = data["note"], data["key_id"]
+            return add_note(lead_id=lead.pk, author=request.user, body=body, key_id=key_id)
+
+        told = ("Nota guardada.", "Esa nota ya estaba guardada.")
+        return self._add(request, lead, form, note, name="note_form", told=told)
+
+    def _add(
+        self,
+        request: HttpRequest,
+        lead: Lead,
+        form: forms.Form,
+        work: Callable[[dict[str, Any]], LeadEntry | None],
+        *,
+        name: str,
+        told: tuple[str, str],
+    ) -> HttpResponse:
+        """Add to the conversation what the form has, once.
+
+        `name` is that of the form in the page, and `told` what is said of the first click and of a
+        repeated one.
+        """
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        form = NoteForm(request.POST)
-        if not form.is_valid():
-            return self._page(request, lead, note_form=form)
-        try:
-            entry = add_note(
-                lead_id=lead.pk,
-                author=request.user,
-                body=form.cleaned_data["note"],
-                key_id=form.cleaned_data["key_id"],
-            )
-        except AcademyError as error:
-            form.add_error(None, error.message)
-            return self._page(request, lead, note_form=form)
-        if entry is None:
-            messages.warning(request, "Esa nota ya estaba guardada.")
-            return self._back(lead)
-        return self._done(request, lead, "Nota guardada.")
+        if form.is_valid():
+            try:
+                entry = work(form.cleaned_data)
+            except AcademyError as error:
+                form.add_error(None, error.message)
+            else:
+                if entry is not None:
+                    return self._done(request, lead, told[0])
+                messages.warning(request, told[1])
+                return self._back(lead)
+        return self._page(request, lead, **{name: form})
 
     def _quote(self, request: HttpRequest, lead: Lead) -> HttpResponse:
         site = self._admin.admin_site

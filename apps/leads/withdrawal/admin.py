@@ -177,7 +177,6 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
     ) -> Any:
         form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.may_refund = request.user.has_perm("orders.refund_order")
-        form.editor = request.user
         return form
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -120,13 +120,6 @@ class GiftAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
         is_delivered = obj.status == Gift.Status.DELIVERED
         return kept if is_delivered and may_move else (*kept, "recipient_email")
 
-    def get_form(
-        self, request: HttpRequest, obj: Gift | None = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form: Any = super().get_form(request, obj, change=change, **kwargs)
-        form.editor = request.user
-        return form
-
     def lock_row(self, row: Model) -> None:
         """Lock the order before its gift, as a delivery does."""
         if isinstance(row, Gift):
