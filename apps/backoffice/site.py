@@ -12,9 +12,11 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from apps.backoffice.accounts.step_pages import NOWHERE, step_context
+from apps.core.errors import TooManyRequests
 from apps.core.staff.admin_lookups import GuardedLookups
 from apps.core.staff.admin_search import ShortAutocomplete
 from apps.core.staff.admin_spanish import delete_selected
+from apps.core.web.throttle import Limit, plain_refusal
 
 # Ordered by how often staff need them. Others follow in their default order.
 MODELS = (
@@ -30,6 +32,12 @@ MODELS = (
 )  # fmt: skip
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
+
+# Forms that one account sends: more than anybody presses, few for a program that fills tables.
+PRESSES = (
+    Limit("staff-presses", times=600, seconds=3600),
+    Limit("staff-presses-day", times=3_000, seconds=86_400),
+)
 
 
 def _rank(names: tuple[str, ...], name: str) -> int:
@@ -124,6 +132,12 @@ class BackofficeSite(admin.AdminSite):
             if not is_step and is_missing(request):
                 query = urlencode({"next": request.get_full_path()})
                 return redirect(f"{reverse('admin:second_factor')}?{query}")
+            if request.method == "POST" and request.user.is_authenticated:
+                try:
+                    for limit in PRESSES:
+                        limit.count_key(str(request.user.pk))
+                except TooManyRequests as refusal:
+                    return plain_refusal(refusal)
             answer: HttpResponse = view(request, *args, **kwargs)
             return answer
 

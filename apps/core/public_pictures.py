@@ -16,7 +16,9 @@ from django.db.models.signals import post_delete
 from django.utils.crypto import get_random_string
 from PIL import Image, ImageOps
 
+from apps.core.errors import StorageFull
 from apps.core.models import DeletedRow
+from apps.core.monitoring.disk_space import full_folders
 from apps.core.storage.file_storage import PICTURES
 
 EXTENSIONS = ["jpeg", "jpg", "png", "webp"]
@@ -61,6 +63,8 @@ def check_picture(file: FieldFile) -> None:
         raise ValidationError(f"La imagen no puede superar los {MAX_MEGABYTES} MB.")
     if PurePath(str(file.name)).suffix.lower().removeprefix(".") not in EXTENSIONS:
         raise ValidationError(NOT_A_PICTURE)
+    if {"pictures", "temporary"} & set(full_folders()):
+        raise ValidationError(StorageFull.message)
     file.open()
     _pixels(file)
     file.seek(0)

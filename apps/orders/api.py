@@ -12,7 +12,7 @@ from apps.core.errors import Invalid
 from apps.core.money import as_json, to_cents
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE, PRIVATE
-from apps.core.web.throttle import Limit
+from apps.core.web.throttle import Limit, widest_network
 from apps.orders.checkout.existing_order import open_order
 from apps.orders.checkout.recover import (
     contact_was_typed_later,
@@ -55,6 +55,7 @@ PROMO_TRIES = Limit("promo", times=20, seconds=600)
 CREDITS = Limit("lesson-credit", times=300, seconds=600)
 # A cart of 200 lines takes 40 ms: its total is computed for both payment types.
 RECOVERIES = Limit("recover", times=300, seconds=600)
+PAID_ORDERS = Limit("by-payment", times=300, seconds=600)
 
 
 class ValidatePromoCode(PublicAPIView):
@@ -226,7 +227,7 @@ class CorrectEmail(PublicAPIView):
     def post(self, request: Request) -> Response:
         form = CorrectEmailInput(data=request.data)
         form.is_valid(raise_exception=True)
-        ask_for_correction(**form.validated_data)
+        ask_for_correction(**form.validated_data, network=widest_network(request))
         email = mask_email(form.validated_data["email"])
         return Response({"success": True, "email": email}, headers=PRIVATE)
 
@@ -248,6 +249,7 @@ class OrderByPayment(PublicAPIView):
         payment = request.query_params.get("payment_intent_id", "")
         if not session and not payment:
             raise Invalid("Falta session_id o payment_intent_id.")
+        PAID_ORDERS.count(request)
         order = order_by_payment(session=session, payment=payment)
         # Whoever prepared the cart knows the payment's id, too.
         is_buyers_alone = not (

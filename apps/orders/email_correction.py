@@ -53,7 +53,7 @@ class CorrectionBusy(Conflict):
 
 
 @transaction.atomic
-def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
+def ask_for_correction(*, order_id: int, token: str, email: str, network: str = "") -> None:
     """Mail a link to the address that the buyer gives. Nothing changes until it is used.
 
     Within 24 hours after the payment, at most three times, and not of an order whose price is for
@@ -91,6 +91,7 @@ def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
             "email": email,
             "replaces": keyed_digest(_SALT, order.student.email),
         },
+        network=network,
     )
 
 

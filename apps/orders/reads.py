@@ -14,6 +14,7 @@ from apps.orders.models.statuses import DELIVERABLE, SOLD
 from apps.pricing.reads import reminder_hours_ever
 from apps.students.models import Student
 
+SHOWN_WITH_ORDERS = ("lines__subject", "discounts", "instalments")
 # An order that was paid longer ago than this had a provisioning.
 UNPROVISIONED_WITHIN = timedelta(days=7)
 
@@ -72,10 +73,6 @@ def paid_after_reminder(*, since: datetime) -> QuerySet[Order]:
 
 
 def orders_of(student: Student) -> QuerySet[Order]:
-    """The student's paid orders, newest first, with the rows that the account page shows."""
-    return (
-        Order.objects.filter(student=student, paid_at__isnull=False)
-        .select_related("gift")
-        .prefetch_related("lines__subject", "discounts", "instalments")
-        .order_by("-paid_at")
-    )
+    """The student's paid orders, newest first. The account page prefetches SHOWN_WITH_ORDERS."""
+    orders = Order.objects.filter(student=student, paid_at__isnull=False)
+    return orders.select_related("gift").order_by("-paid_at")

@@ -5,13 +5,14 @@ Without `STUDENT_LOGIN` /login is a maintenance notice, and there is no account 
 
 from collections.abc import Callable
 from functools import partial, wraps
+from itertools import accumulate
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
@@ -36,7 +37,7 @@ from apps.orders.models import Order
 from apps.orders.models.statuses import SOLD
 from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.plan.plan_link import plan_url
-from apps.orders.reads import orders_of
+from apps.orders.reads import SHOWN_WITH_ORDERS, orders_of
 from apps.orders.renewals.renewals import renewals_for
 from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
 from apps.pages.opinions.asking import link_path, linked_opinions
@@ -61,6 +62,8 @@ DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
 VISITS = Limit("mi-cuenta", times=300, seconds=600)
 # Strangers can type the student's address in any number of carts, each with its consents.
 MOST_SHOWN = 100
+# Lines of the newest orders: each may have MOST_LINES of a cart.
+MOST_LINES_SHOWN = 300
 # The parameter with which the sign-in page offers to sign out of Moodle, too.
 LEFT = "salida"
 
@@ -217,7 +220,7 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
     context = {
         "student": student,
         "form": form,
-        "orders": [_shown_order(order) for order in orders_of(student)[:MOST_SHOWN]],
+        "orders": [_shown_order(order) for order in _newest_orders(student)],
         "renewals": renewals_for(student),
         "credits": _credits(student),
         "today": today(),
@@ -229,6 +232,17 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
         "erasure_requested": hasattr(student, "erasure_request"),
     }
     return _page(request, "account", context)
+
+
+def _newest_orders(student: Student) -> list[Order]:
+    """The newest MOST_SHOWN orders, fewer if they have MOST_LINES_SHOWN lines."""
+    rows = orders_of(student).annotate(line_count=Count("lines"))[:MOST_SHOWN]
+    before = accumulate((order.line_count for order in rows), initial=0)
+    shown: list[Order] = [
+        order for order, lines in zip(rows, before, strict=False) if lines < MOST_LINES_SHOWN
+    ]
+    prefetch_related_objects(shown, *SHOWN_WITH_ORDERS)
+    return shown
 
 
 def _credits(student: Student) -> list[tuple[Subject, int]]:

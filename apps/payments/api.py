@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from apps.classroom.provisioning import AccessNotReady, account_status, resend_access_mail
 from apps.core.errors import AcademyError, Forbidden, TooManyRequests
+from apps.core.identity import email_identity
 from apps.core.input_fields import EmailField
 from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.web.api import PublicAPIView
@@ -64,6 +65,10 @@ REMINDERS_OF_NETWORK = (
     Limit("reminders-network", times=30, seconds=3600),
     Limit("reminders-network-day", times=100, seconds=86_400),
 )
+
+
+# For each mailbox: what it has got is read at each of its checkouts.
+FREE_ORDERS = Limit("free-orders", times=20, seconds=86_400)
 
 
 class NotConfirmed(AcademyError):
@@ -154,8 +159,12 @@ class ProcessCheckout(PublicAPIView):
             not checkout.buyer_is_known
             and (checkout.save_for_later or checkout.by_transfer or is_free)
         )
-        of_network = (FORM_MAILS_OF_NETWORK, widest_network(request))
-        with counted_once_done(*[of_network] if mails_stranger else []):
+        uses = [(FORM_MAILS_OF_NETWORK, widest_network(request))] if mails_stranger else []
+        if is_free:
+            # Strangers who type the address use up none of its owner's.
+            who = "owner" if checkout.buyer_is_known else "stranger"
+            uses.append((FREE_ORDERS, f"{who} {email_identity(checkout.email)}"))
+        with counted_once_done(*uses):
             started = start(checkout, networks=client_networks(request))
         return Response(started.as_json, headers=NO_STORE)
 

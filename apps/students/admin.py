@@ -70,14 +70,15 @@ class StudentForm(ModelForm[Student]):
     # Whoever sends the form.
     editor: Any = None
 
-    def clean_email(self) -> str:
-        email: str = self.cleaned_data["email"]
-        if self.instance.pk and "email" in self.changed_data:
-            try:
-                count_address_change(self.editor)
-            except TooManyRequests as refusal:
-                raise ValidationError(refusal.message) from refusal
-        return email
+    def _post_clean(self) -> None:
+        """Count a change of the address, if nothing else refuses the form."""
+        super()._post_clean()  # type: ignore[misc]
+        if self.errors or not self.instance.pk or "email" not in self.changed_data:
+            return
+        try:
+            count_address_change(self.editor)
+        except TooManyRequests as refusal:
+            self.add_error("email", refusal.message)
 
     def clean_first_name(self) -> str:
         return self._checked("first_name")

@@ -6,11 +6,14 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.backoffice import site
 from apps.core.models import StaffAction
 from apps.core.staff import admin_base
 from apps.core.staff.admin_base import BoundedPaginator
 from apps.core.staff.admin_search import MOST_WORDS, SearchedList
+from apps.core.web.throttle import Limit
 from apps.leads.models import Lead
+from apps.pages.models import Faq
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, confirm_password
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
@@ -104,3 +107,21 @@ def test_bounded_reads_fails_on_a_scan_and_on_too_many_queries():
         Student.objects.filter(phone="nobody's").first()
     with pytest.raises(AssertionError, match="2 queries"), bounded_reads(at_most=1):
         Student.objects.in_bulk([first.pk]), Student.objects.in_bulk([first.pk])
+
+
+def test_account_sends_a_bounded_number_of_forms(client, monkeypatch):
+    """A program that is given a session of staff would fill every table and the log."""
+    monkeypatch.setattr(site, "PRESSES", (Limit("few", times=2, seconds=3600),))
+    client.force_login(User.objects.create_superuser("carla"))
+    url = admin_url(Faq, "add")
+    statuses = [
+        client.post(url, {"question": f"¿{n}?", "answer": "Sí.", "position": "0"}).status_code
+        for n in range(3)
+    ]
+    assert statuses == [302, 302, 429]
+    assert Faq.objects.filter(question__in=("¿0?", "¿1?", "¿2?")).count() == 2
+    assert client.get(url).status_code == 200
+    client.force_login(User.objects.create_superuser("eva"))
+    assert (
+        client.post(url, {"question": "¿Y?", "answer": "Sí.", "position": "0"}).status_code == 302
+    )

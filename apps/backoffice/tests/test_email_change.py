@@ -32,7 +32,7 @@ from apps.students.confirmed import confirm_address
 from apps.students.devices import DEVICES, known_device
 from apps.students.models import SignIn, SignInLink, Student
 from apps.students.services import change_email, find_or_create_student
-from tests.helpers.admin import admin_url, forget_password
+from tests.helpers.admin import admin_url, confirm_password, forget_password
 from tests.helpers.factories import make_subject
 from tests.helpers.friend_codes import pay_order, place_order
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -333,3 +333,14 @@ def test_addresses_that_one_of_staff_changes_have_a_limit(carla, ana, page, sett
     assert ana.email == "otra@example.com"
     # A change of the phone alone does not count.
     assert change(carla, ana, phone="+34600111112").status_code == 302
+
+
+def test_refused_change_of_an_address_counts_for_nobody(carla, ana, settings, monkeypatch):
+    """A session without the password would use up its owner's changes of the day."""
+    settings.RATE_LIMIT_SCALE = 1
+    monkeypatch.setattr(services, "ADDRESS_CHANGES", Limit("address-changes", times=1, seconds=99))
+    forget_password(carla)
+    for _ in range(3):
+        assert "pide tu contraseña" in change(carla, ana, email="otra@example.com").text
+    confirm_password(carla)
+    assert change(carla, ana, email="otra@example.com").status_code == 302

@@ -9,6 +9,8 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -17,13 +19,14 @@ from apps.catalogue.models import Lesson, Subject, University
 from apps.classroom.models import Account, Enrolment, MoodleCourse, Provisioning
 from apps.core.models import DeletedRow, Mail, StaffAction
 from apps.core.privacy import erase_all, preview_erasure, purge_all
+from apps.core.staff import staff_admin
 from apps.invoices.models import BillingDetails, Invoice
 from apps.leads.models import Lead, Quote, Withdrawal
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, PromoUse, ReferralReward
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.tests.test_staff_limits import make_order
-from apps.pages.models import Faq, LessonSample
+from apps.pages.models import Faq, LessonSample, TeamMember
 from apps.pricing.models import PromoCode
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from tests.helpers.admin import admin_url, asked_fields
@@ -483,3 +486,46 @@ def test_nobody_restores_what_they_may_not_create(client, carla, faq):
     said = restore(client, DeletedRow.objects.get()).text
     assert "«¿Cuánto dura?»: no tienes permiso para crear nada del tipo" in said
     assert not Faq.objects.filter(pk=faq.pk).exists()
+
+
+def test_list_of_the_log_shows_the_beginning_of_a_long_entry(client, carla, faq, monkeypatch):
+    monkeypatch.setattr(staff_admin, "LONGEST_IN_LIST", 40)
+    change(client, faq, answer=f"{'x' * 100} Fin.")
+    action = StaffAction.objects.get()
+    listed = client.get(admin_url(StaffAction, "changelist")).text
+    assert "Respuesta: " in listed
+    assert "Fin." not in listed
+    assert "Fin." in client.get(admin_url(StaffAction, "change", action.pk)).text
+
+
+@pytest.mark.usefixtures("carla")
+def test_teacher_comes_back_in_as_many_statements_for_many_subjects_as_for_few(client):
+    """A teacher may have hundreds: each took five statements."""
+
+    def statements(count):
+        teacher = TeamMember.objects.create(name="Lucía", degree="ADE")
+        subjects = [make_subject(f"Álgebra {count} {n}", lessons=0) for n in range(count)]
+        teacher.subjects.set(subjects)
+        delete(client, teacher)
+        row = DeletedRow.objects.latest("pk")
+        assert len(row.data) == count + 1
+        with CaptureQueriesContext(connection) as queries:
+            restore(client, row)
+        assert TeamMember.objects.get(pk=teacher.pk).subjects.count() == count
+        return len(queries)
+
+    statements(2)
+    assert statements(8) == statements(3)
+
+
+@pytest.mark.usefixtures("carla")
+def test_one_press_brings_back_a_bounded_number_of_rows(client, monkeypatch):
+    monkeypatch.setattr(staff_admin, "MOST_RESTORED", 1)
+    Faq.objects.all().delete()
+    for number in range(2):
+        delete(client, Faq.objects.create(question=f"¿{number}?", answer="Sí."))
+    page = restore(client, *DeletedRow.objects.all())
+    assert "Recuperado: ¿1?." in page.text
+    assert "El resto sigue en la papelera, desde «¿0?»" in page.text
+    assert list(Faq.objects.values_list("question", flat=True)) == ["¿1?"]
+    assert DeletedRow.objects.count() == 1

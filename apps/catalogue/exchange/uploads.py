@@ -27,6 +27,9 @@ MOST_SHOWN = 500
 # Lines of one entry of the log, and rows of an import that are logged with their values.
 MOST_IN_ENTRY = 200
 MOST_LOGGED = 10_000
+# Letters of one entry and of all rows of an import: a row may change several long texts.
+LONGEST_ENTRY = 20_000
+LONGEST_LOG = 1_000_000
 # Mails that wait go first.
 PRIORITY = -10
 # The page asks every two seconds.
@@ -146,17 +149,33 @@ def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
         diff.check_makes_no_samples()
         _log(upload, "Importación. " + ". ".join(diff.summary(is_done=True)))
         lines = diff.log_lines()
-        _log_lines(upload, "Filas de una importación:", islice(lines, MOST_LOGGED))
+        _log_lines(upload, "Filas de una importación:", _first(lines))
         if more := sum(1 for _ in lines):
             _log(upload, f"Importación: {grouped(more)} filas más, que aquí no caben.")
         _log_lines(upload, "IVA cambiado por una importación:", diff.vat_changes())
     return diff
 
 
+def _first(lines: Iterator[str]) -> Iterator[str]:
+    """The lines that an import logs; `lines` keeps the others."""
+    letters = 0
+    for line in islice(lines, MOST_LOGGED):
+        yield line
+        letters += len(line)
+        if letters >= LONGEST_LOG:
+            return
+
+
 def _log_lines(upload: CatalogueUpload, title: str, lines: Iterable[str]) -> None:
-    rest = iter(lines)
-    while some := list(islice(rest, MOST_IN_ENTRY)):
-        _log(upload, "\n".join([title, *some]))
+    some, letters = [title], 0
+    for line in lines:
+        some.append(line)
+        letters += len(line)
+        if len(some) > MOST_IN_ENTRY or letters >= LONGEST_ENTRY:
+            _log(upload, "\n".join(some))
+            some, letters = [title], 0
+    if len(some) > 1:
+        _log(upload, "\n".join(some))
 
 
 def _log(upload: CatalogueUpload, text: str) -> None:

@@ -21,6 +21,7 @@ from apps.catalogue.exchange.uploads import import_upload, read_upload
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
 from apps.core.models import StaffAction
+from apps.core.web.throttle import Limit
 from tests.helpers.admin import confirm_password, forget_password
 from tests.helpers.commands import run_worker
 from tests.helpers.factories import make_subject, make_university
@@ -137,6 +138,27 @@ def test_log_of_an_import_has_several_entries_and_ends(client, carla, monkeypatc
     texts = StaffAction.objects.order_by("pk").values_list("text", flat=True)
     assert [text.count("ES91") for text in texts] == [0, 2, 1, 0]
     assert texts[3] == "Importación: 2 filas más, que aquí no caben."
+
+
+def test_log_of_an_import_has_a_bounded_number_of_letters(client, carla, monkeypatch):
+    """Else each import of long texts would add megabytes to the log, twice."""
+    monkeypatch.setattr(uploads, "LONGEST_ENTRY", 500)
+    monkeypatch.setattr(uploads, "LONGEST_LOG", 1_500)
+    first = make_subject("S1", lessons=1)
+    names = ["S1", *(make_subject(f"S{n}", degree=first.degree).name for n in range(2, 6))]
+
+    imported(client, changed_texts(*names, answer=f"ES91 {'x' * 700}"))
+
+    texts = StaffAction.objects.order_by("pk").values_list("text", flat=True)
+    assert [text.count("ES91") for text in texts] == [0, 1, 1, 0]
+    assert texts[3] == "Importación: 3 filas más, que aquí no caben."
+
+
+def test_account_uploads_a_bounded_number_of_files_a_day(client, carla, monkeypatch):
+    monkeypatch.setattr(views, "UPLOADS_A_DAY", Limit("few", times=1, seconds=86_400))
+    make_subject()
+    assert "fingerprint" in client.post(IMPORT, file()).context
+    assert "Demasiad" in client.post(IMPORT, file()).text
 
 
 @pytest.mark.parametrize("name", ["Universidad de Prueba", "Nueva"])

@@ -5,7 +5,9 @@ deletion sets to null are not restored.
 """
 
 import json
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +28,7 @@ RECYCLED_APPS = frozenset({"catalogue", "pages", "pricing"})
 # Offers come back switched off: switching one on needs a limit for it (docs/rules.md, "Limits of
 # staff").
 SWITCHED_OFF = frozenset({"pricing.campaign", "pricing.promocode"})
+REPLACED = "hay algo nuevo en su lugar."
 
 
 class CannotRestore(Conflict):
@@ -87,12 +90,13 @@ def restore(deleted: DeletedRow, *, by: Any) -> Model:
                 refuses = getattr(one.object, "refuses_return", None)
                 if refuses is not None and (reason := refuses(by)):
                     raise CannotRestore(reason)
-            for one in restored:
+            rows = [one for one in restored if not one.object._meta.auto_created]
+            for one in rows:
                 _insert(one)
-            for one in restored:
-                if not one.object._meta.auto_created:
-                    # An ordinary save refreshes stored counts, as after any change.
-                    type(one.object)._base_manager.get(pk=one.object.pk).save()
+            _insert_links([one.object for one in restored if one.object._meta.auto_created])
+            for one in rows:
+                # An ordinary save refreshes stored counts, as after any change.
+                type(one.object)._base_manager.get(pk=one.object.pk).save()
             _check_foreign_keys()
     except (IntegrityError, DeserializationError) as error:
         raise CannotRestore from error
@@ -105,14 +109,30 @@ def _insert(one: Any) -> None:
     row = one.object
     if row._meta.label_lower in SWITCHED_OFF:
         row.active = False
-    name = f"{row._meta.verbose_name} «{row}»" if not row._meta.auto_created else "un enlace"
+    name = f"{row._meta.verbose_name} «{row}»"
     if type(row)._base_manager.filter(pk=row.pk).exists():
-        raise CannotRestore(f"{name}: hay algo nuevo en su lugar.")
+        raise CannotRestore(f"{name}: {REPLACED}")
     # The rows of many-to-many links were stored themselves.
     one.m2m_data = {}
+    with _clash_said(name):
+        one.save(force_insert=True)
+
+
+def _insert_links(links: list[Any]) -> None:
+    """Insert the rows of many-to-many links, of which a teacher may have hundreds."""
+    for model in {type(row) for row in links}:
+        rows = [row for row in links if type(row) is model]
+        if model._base_manager.filter(pk__in=[row.pk for row in rows]).exists():
+            raise CannotRestore(f"un enlace: {REPLACED}")
+        with _clash_said("un enlace"):
+            model._base_manager.bulk_create(rows)
+
+
+@contextmanager
+def _clash_said(name: str) -> Iterator[None]:
     try:
         with transaction.atomic():
-            one.save(force_insert=True)
+            yield
     except IntegrityError as error:
         raise CannotRestore(
             f"{name}: choca con algo que se ha creado después, como otro con el mismo nombre."
@@ -121,17 +141,19 @@ def _insert(one: Any) -> None:
 
 def _refuse_missing_parents(rows: list[Model]) -> None:
     """Raise CannotRestore if a row belongs to one that no longer exists, and is none of these."""
-    links = {
-        (field.remote_field.model, field.target_field.name, getattr(row, field.attname))
-        for row in rows
-        for field in row._meta.concrete_fields
-        if isinstance(field, ForeignKey)
-    }
-    for parent, name, value in links:
-        if any(type(row) is parent and getattr(row, name) == value for row in rows):
+    links: defaultdict[tuple[Any, str], set[Any]] = defaultdict(set)
+    for row in rows:
+        for field in row._meta.concrete_fields:
+            if isinstance(field, ForeignKey):
+                key = (field.remote_field.model, field.target_field.name)
+                links[key].add(getattr(row, field.attname))
+    for (parent, name), values in links.items():
+        values -= {getattr(row, name) for row in rows if type(row) is parent} | {None}
+        there = parent._base_manager.filter(**{f"{name}__in": values})
+        values -= set(there.values_list(name, flat=True))
+        if not values:
             continue
-        if value is None or parent._base_manager.filter(**{name: value}).exists():
-            continue
+        value = min(values)
         raise CannotRestore(
             f"ya no existe lo que lo contenía ({parent._meta.verbose_name} n.º {value}). Si está "
             "en la papelera, recupéralo antes."

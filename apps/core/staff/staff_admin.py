@@ -5,7 +5,8 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, TextField, When
+from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
@@ -18,6 +19,11 @@ from apps.core.staff.admin_filters import LoggedFilter
 from apps.core.staff.admin_log import log_action, logged_numbers
 from apps.core.staff.recycle_bin import SWITCHED_OFF, CannotRestore, restore
 
+# Letters of a detail in the list. The entry's own page has all of them.
+LONGEST_IN_LIST = 1_000
+# Rows that one press brings back, with all that was deleted with them.
+MOST_RESTORED = 2_000
+
 
 def _kind_of_row(label: str) -> str:
     """ "orders.order" as "pedido"."""
@@ -27,15 +33,19 @@ def _kind_of_row(label: str) -> str:
         return label
 
 
-def _link_to_rows(action: StaffAction) -> SafeString | None:
+def _link_to_rows(action: Any) -> SafeString | None:
     """A link to the rows of an action, if their list can show them and the text names them."""
     pages = {model._meta.label_lower: page for model, page in admin.site._registry.items()}
     page = pages.get(action.about)
-    if page is None or LoggedFilter not in page.list_filter or not logged_numbers(action.text):
+    if page is None or LoggedFilter not in page.list_filter or not logged_numbers(action.shown):
         return None
     url = reverse(f"admin:{action.about.replace('.', '_')}_changelist")
     name = LoggedFilter.parameter_name
     return format_html('<a href="{}?{}={}">{}</a>', url, name, action.pk, action.object_repr)
+
+
+def _in_lines(text: str) -> SafeString:
+    return format_html_join(SafeString("<br>"), "{}", ((line,) for line in text.splitlines()))
 
 
 class ActorFilter(admin.SimpleListFilter):
@@ -71,12 +81,22 @@ class AboutFilter(admin.SimpleListFilter):
 
 @admin.register(StaffAction)
 class StaffActionAdmin(ReadOnlyAdmin):
-    list_display = (moment("at", "cuándo"), "actor_name", "kind", "about_shown", "row", "detail")
+    list_display = (
+        moment("at", "cuándo"), "actor_name", "kind", "about_shown", "row", "beginning",
+    )  # fmt: skip
     list_filter = ("kind", ActorFilter, AboutFilter, "at")
     search_fields = ("actor_name", "object_repr", "object_id", "text")
     search_help_text = "Quién, de qué, o lo que pone en el detalle"
     fields = ("at", "actor_name", "kind", "about_shown", "row", "detail")
     readonly_fields = ("about_shown", "row", "detail")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[StaffAction]:
+        """The rows with the beginning of their text; of an action with all its row numbers."""
+        numbers = When(kind=StaffAction.Kind.ACTION, then=F("text"))
+        beginning = Left("text", LONGEST_IN_LIST + 1)
+        shown = Case(numbers, default=beginning, output_field=TextField())
+        rows: QuerySet[StaffAction] = super().get_queryset(request)
+        return rows.defer("text").annotate(shown=shown)
 
     @admin.display(description="tipo", ordering="about")
     def about_shown(self, action: StaffAction) -> str:
@@ -97,8 +117,12 @@ class StaffActionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="detalle")
     def detail(self, action: StaffAction) -> SafeString:
-        lines = ((line,) for line in action.text.splitlines())
-        return format_html_join(SafeString("<br>"), "{}", lines)
+        return _in_lines(action.text)
+
+    @admin.display(description="detalle")
+    def beginning(self, action: Any) -> SafeString:
+        is_cut = len(action.shown) > LONGEST_IN_LIST
+        return _in_lines(f"{action.shown[:LONGEST_IN_LIST]}…" if is_cut else action.shown)
 
 
 @admin.register(DeletedRow)
@@ -140,8 +164,14 @@ class DeletedRowAdmin(ReadOnlyAdmin):
     def restore(self, request: HttpRequest, rows: QuerySet[DeletedRow]) -> None:
         """Restore the rows of models that this member of staff may create; name the others."""
         allowed = _labels(request, "add")
+        left = MOST_RESTORED
         # The newest first: what contained the others was deleted after them.
         for row in rows.order_by("-pk"):
+            if left <= 0:
+                text = f"El resto sigue en la papelera, desde «{row}»: recupera menos a la vez."
+                self.message_user(request, text, messages.ERROR)
+                break
+            left -= len(row.data)
             try:
                 if row.about not in allowed:
                     raise CannotRestore(

@@ -312,3 +312,9 @@ def test_pictures_are_decoded_one_at_a_time(monkeypatch):
         thread.join()
 
     assert together == [1, 1, 1, 1]
+
+
+def test_picture_is_refused_while_the_disk_is_nearly_full(monkeypatch):
+    monkeypatch.setattr(public_pictures, "full_folders", lambda: ["pictures"])
+    with pytest.raises(ValidationError, match="Ahora mismo no podemos guardar archivos"):
+        member(photo()).full_clean()

@@ -62,7 +62,8 @@ def add_note(*, lead_id: int, author: Any, body: str, key_id: UUID) -> LeadEntry
 def assign_lead(*, lead_id: int, assignee: Any | None, author: Any) -> bool:
     """Assign the lead to a member of staff, who is told by mail, or to nobody.
 
-    Whoever takes a lead gets no mail about it. False if that changes nothing.
+    Whoever takes a lead gets no mail about it, and nobody after MOST_CHANGES. False if that changes
+    nothing.
     """
     lead = locked_lead(lead_id)
     if lead.assigned_to == assignee:
@@ -70,8 +71,9 @@ def assign_lead(*, lead_id: int, assignee: Any | None, author: Any) -> bool:
     lead.assigned_to = assignee
     lead.save(update_fields=["assigned_to"])
     name = assignee.get_username() if assignee else "nadie"
-    if _has_room_for_changes(lead):
-        add_entry(lead, LeadEntry.Kind.ASSIGNED, author, f"Asignada a {name}")
+    if not _has_room_for_changes(lead):
+        return True
+    add_entry(lead, LeadEntry.Kind.ASSIGNED, author, f"Asignada a {name}")
     if assignee is not None and assignee != author and assignee.email:
         queue_mail(
             key=f"lead-assigned:{uuid4()}",

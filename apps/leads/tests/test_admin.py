@@ -217,6 +217,7 @@ def test_csv_export_runs_the_same_queries_for_one_row_and_many(client):
         return len(captured)
 
     send_every_form()
+    export()  # The first form of a member of staff also forgets old counts.
     few = export()
     send_every_form(2)
     assert export() == few

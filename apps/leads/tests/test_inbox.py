@@ -18,6 +18,7 @@ from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all
 from apps.core.staff.answer_limits import TO_MAILBOX
+from apps.leads.inbox import conversation
 from apps.leads.inbox.contents import MOST_SHOWN
 from apps.leads.inbox.conversation import MOST_NOTES, add_note, answer_lead, assign_lead, set_status
 from apps.leads.inbox.first_answers import in_words, median_first_answer
@@ -158,6 +159,18 @@ def test_assignee_gets_a_mail_unless_they_took_the_lead_themselves(client, carla
     assert (lead.status, lead.assigned_to) == ("closed", carla)
     assert Mail.objects.filter(template="lead_assigned").count() == 1
     assert kinds(lead) == ["assigned", "status", "assigned"]
+
+
+def test_nobody_is_mailed_about_a_lead_that_has_changed_hands_too_often(
+    client, carla, eva, lead, monkeypatch
+):
+    monkeypatch.setattr(conversation, "MOST_CHANGES", 2)
+    address = admin_url(Lead, "change", lead.pk)
+    for assignee in (eva.pk, "", eva.pk):
+        client.post(address, {"status": "new", "assigned_to": assignee})
+    lead.refresh_from_db()
+    assert lead.assigned_to == eva
+    assert Mail.objects.filter(template="lead_assigned").count() == 1
 
 
 def test_lead_is_assigned_only_to_staff_who_may_read_it(client, carla, eva, lead):

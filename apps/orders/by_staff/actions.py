@@ -30,6 +30,8 @@ GIVEN_BACK = "El pedido está devuelto entero: ya no abre nada."
 
 # The student's download has all of them.
 MOST_NOTES = 200
+# Mails of one order that staff send again in a day. The list of debts reads all of them.
+MOST_RESENT = 20
 
 
 class Refused(Conflict):
@@ -85,8 +87,14 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
 
 
 def sent_again(order: Order, what: str, *, actor: str, is_new: bool, to: str = "") -> str:
+    """Note in the order's history that a mail was queued again. Returns a sentence for staff.
+
+    The caller's transaction takes the mail back if that is refused: Repeated or Refused.
+    """
     if not is_new:
         raise Repeated
+    if order.events.filter(kind=EventKind.MAIL_RESENT, at__date=today()).count() >= MOST_RESENT:
+        raise Refused(f"Hoy se le han enviado ya {MOST_RESENT} correos de este pedido.")
     reason = f"{what}: enviado otra vez a {to or order.email}"
     note(order, kind=EventKind.MAIL_RESENT, actor=actor, reason=reason)
     return f"{reason}."

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Q
+from django.utils import timezone
 
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
@@ -19,8 +20,8 @@ from apps.orders.checkout.write import OrderMadeMeanwhile, PricedCheckout, write
 from apps.orders.errors import InstalmentsUnavailable, Unavailable
 from apps.orders.ledger.history import note
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order, OrderLine, StaffOrder
-from apps.orders.models.statuses import EventKind, PaymentKind
+from apps.orders.models import CART_LIFE, Order, OrderLine, StaffOrder
+from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
 from apps.orders.refunds.exchanges import credit_reference, locked_exchange, problem_of
@@ -28,6 +29,8 @@ from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
 
+# Unpaid orders that staff have made for one student within CART_LIFE.
+MOST_UNPAID = 50
 USED_FORM = "Este formulario ya se ha usado para otro pedido. Ábrelo de nuevo."
 
 
@@ -117,6 +120,16 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     if of_form.exists():
         raise OrderRefused(USED_FORM)
     priced = price_request(request)
+    student = Student.objects.with_email(request.email)
+    unpaid = StaffOrder.objects.filter(
+        order__student=student,
+        order__status__in=UNPAID,
+        order__created_at__gt=timezone.now() - CART_LIFE,
+    )
+    if student is not None and unpaid.count() >= MOST_UNPAID:
+        raise OrderRefused(
+            f"Para este correo hay ya {MOST_UNPAID} pedidos sin pagar: usa uno de ellos."
+        )
     total = priced.agreed.total_cents
     if total != seen_cents:
         raise OrderRefused(f"El precio ha cambiado: ahora son {format_euros(total)}. Revísalo.")

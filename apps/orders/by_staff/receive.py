@@ -31,6 +31,8 @@ from apps.orders.settlement.mark_paid import mark_paid
 
 # A mistyped year is refused. The order may have been made after its transfer arrived.
 OLDEST = timedelta(days=365)
+# Of one order, besides the transfer that completes it: a refund looks at each of them.
+MOST_TRANSFERS = 20
 
 
 class TransferRefused(Invalid):
@@ -170,6 +172,12 @@ def _check(order: Order, arrived: ReceivedTransfer, user: Any) -> None:
         raise TransferRefused("La transferencia es de hace más de un año: revisa su fecha.")
     if TransferReceipt.objects.filter(proof__iexact=arrived.proof).exists():
         raise _recorded_before(arrived.proof)
+    completes = order.status in UNPAID and arrived.amount_cents >= missing_cents(order)
+    if not completes and TransferReceipt.objects.filter(order=order).count() >= MOST_TRANSFERS:
+        raise TransferRefused(
+            f"Este pedido tiene ya {MOST_TRANSFERS} transferencias: solo cabe una que lo termine "
+            "de pagar. Devuelve esta desde el banco."
+        )
     left = left_today_cents(user)
     if arrived.amount_cents > left:
         raise TransferRefused(

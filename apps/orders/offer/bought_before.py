@@ -47,17 +47,20 @@ def lines_bought_before(
         )
         .exclude(exchanges__exchanged_at__isnull=False)
         .exclude(Exists(ended))
-        .select_related("lesson")
+        .order_by("lesson__position", "lesson_id")
+        # Once each: a code can make any number of orders that cost nothing.
+        .values_list("lesson__position", "subject_id", "lesson_id", "lesson__title")
+        .distinct()
     )
     if but_for is not None:
         bought = bought.exclude(order=but_for)
     wholes: set[int] = set()
     lessons: dict[int, dict[int, str]] = {}
-    for row in bought.order_by("lesson__position", "lesson_id"):
-        if row.lesson is None:
-            wholes.add(row.subject_id)
+    for _, subject_id, lesson_id, title in bought:
+        if lesson_id is None:
+            wholes.add(subject_id)
         else:
-            lessons.setdefault(row.subject_id, {})[row.lesson.pk] = row.lesson.title
+            lessons.setdefault(subject_id, {})[lesson_id] = title
     owned = []
     for line in lines:
         parts = lessons.get(line.subject_id, {})

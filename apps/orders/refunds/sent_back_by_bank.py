@@ -50,13 +50,15 @@ def record_paid_by_other_means(refund_ids: Iterable[int], *, actor: str) -> int:
     while their money is still the buyer's (`_is_still_owed`). Returns how many changed.
     """
     done = 0
-    chosen = Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment")
+    # Whoever ticks a whole list ticks many that were never sent back.
+    chosen = refunds_sent_back_by_bank(is_covered=True).filter(pk__in=list(refund_ids))
+    chosen = chosen.select_related("payment")
     lock_orders(Order.objects.filter(pk__in={refund.payment.order_id for refund in chosen}))
     # The oldest first: a later one, once it is recorded, would replace it.
     for refund in chosen.order_by("pk"):
         order = locked_order(refund.payment.order_id or 0)
         waiting = refunds_sent_back_by_bank(is_covered=True).filter(pk=refund.pk)
-        if not _is_still_owed(order, refund):
+        if not waiting.exists() or not _is_still_owed(order, refund):
             continue
         changed = waiting.update(status=Refund.Status.OUTSIDE, settled_at=timezone.now())
         if changed:

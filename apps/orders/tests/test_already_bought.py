@@ -13,11 +13,21 @@ from django.utils import timezone
 from apps.classroom.models import Provisioning
 from apps.core.dates import today
 from apps.core.models import Mail
+from apps.core.web.throttle import Limit
 from apps.orders.checkout import already_bought
 from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.models import Order, OrderLine
+from apps.orders.offer.bought_before import lines_bought_before
 from apps.students.models import Student
-from tests.helpers.factories import ANA, BRUNO, checkout_body, make_subject, single, whole
+from tests.helpers.factories import (
+    ANA,
+    BRUNO,
+    checkout_body,
+    make_promo,
+    make_subject,
+    single,
+    whole,
+)
 from tests.helpers.shop import Api
 from tests.helpers.student_session import sign_in_as
 
@@ -113,6 +123,29 @@ def test_unpaid_and_refunded_orders_do_not_count_as_bought(ana, subject, sandbox
     bought(ana, subject, status=status)
 
     assert signed_in_as(ana).post("process-checkout", body(whole(subject)))[0] == 200
+
+
+def test_mailbox_gets_a_bounded_number_of_free_orders_a_day(ana, subject, monkeypatch):
+    monkeypatch.setattr("apps.payments.api.FREE_ORDERS", Limit("few", times=1, seconds=86_400))
+    make_promo("GRATIS", kind="PORCENTAJE", value="100")
+    free = body(whole(subject), total="0.00", promo_code="GRATIS", buy_again=True)
+    tagged = {**free, "email": "ana+2@example.com"}
+    strangers = Api()
+    assert strangers.post("process-checkout", free)[0] == 200
+    assert strangers.post("process-checkout", tagged)[0] == 429
+    # Strangers use up none of its owner's.
+    known = signed_in_as(ana)
+    assert [known.post("process-checkout", free)[0] for _ in range(2)] == [200, 429]
+
+
+def test_repeated_purchases_are_read_once(ana, subject):
+    """A code can make any number of orders that cost nothing, each with the same lessons."""
+    for _ in range(3):
+        bought(ana, subject, *subject.lessons.all())
+    with CaptureQueriesContext(connection) as queries:
+        owned = lines_bought_before(Order.objects.latest("pk").lines.all(), student_id=ana.pk)
+    assert [row.lesson_id for row in owned] == [lesson.pk for lesson in subject.lessons.all()]
+    assert "DISTINCT" in queries[-1]["sql"]
 
 
 def test_subject_is_bought_again_once_its_access_has_ended(ana, subject, sandbox):

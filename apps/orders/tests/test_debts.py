@@ -138,6 +138,15 @@ def test_one_press_sends_the_link_to_pay_once(client, order):
     assert press(client, order, "enlace") == ["Este pedido ya no debe nada."]
 
 
+def test_order_is_mailed_a_bounded_number_of_times_a_day(client, order, monkeypatch):
+    monkeypatch.setattr("apps.orders.by_staff.actions.MOST_RESENT", 1)
+    press(client, order, "enlace", form_key=uuid4())
+    [said] = press(client, order, "enlace", form_key=uuid4())
+    assert said == "Hoy se le han enviado ya 1 correos de este pedido."
+    assert order.events.filter(kind="mail_resent").count() == 1
+    assert Mail.objects.filter(template="instalment_unpaid").count() == 1
+
+
 def test_one_press_notes_a_call_once(client, order):
     click = {"form_key": uuid4()}
     Order.objects.update(first_name="Ana", last_name="Ruiz")

@@ -23,7 +23,7 @@ from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail, SiteSettings
 from apps.core.privacy import erase_all
 from apps.core.web import timing
-from apps.orders.models import Gift, Order, Payment, ReferralReward
+from apps.orders.models import Gift, Order, OrderLine, Payment, ReferralReward
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.withdrawal_link import last_day_to_withdraw, withdrawal_url
 from apps.pages import account
@@ -290,6 +290,25 @@ def test_account_runs_the_same_queries_for_one_order_and_many(
     # Two of them count the visit.
     with django_assert_max_num_queries(20):
         signed_in.get("/mi-cuenta")
+
+
+def test_account_shows_the_newest_orders_up_to_a_number_of_lines(signed_in, ana, monkeypatch):
+    monkeypatch.setattr(account, "MOST_LINES_SHOWN", 3)
+    orders = []
+    for days in range(4):
+        order = Order.objects.create(
+            student=ana, email=ana.email, status="paid", total_amount=0,
+            payment_type="full_payment", paid_at=timezone.now() - timedelta(days=days),
+        )  # fmt: skip
+        for part in "ab":
+            subject = make_subject(f"Álgebra {days} {part}")
+            OrderLine.objects.create(
+                order=order, subject=subject, name=subject.name, subject_name=subject.name,
+                degree_name="", university_name="", list_price=0, price=0,
+            )  # fmt: skip
+        orders.append(order)
+    shown = re.findall(r"Pedido n.º (\d+)", read(signed_in.get("/mi-cuenta")))
+    assert shown == [str(order.pk) for order in orders[:2]]
 
 
 def test_student_can_change_their_data(signed_in, ana):

@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
+from apps.core.web.throttle import Limit
+from apps.orders import api as orders
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Instalment, Order, Payment
 from apps.orders.settlement.mark_paid import mark_paid
@@ -388,3 +390,11 @@ def test_mail_about_a_decline_is_dropped_when_the_order_is_paid_meanwhile(
     work()
 
     assert Mail.objects.get(template="payment_declined").status != "sent"
+
+
+def test_order_of_a_payment_is_asked_for_a_bounded_number_of_times(api, monkeypatch, settings):
+    """Whoever knows its id needs no session."""
+    settings.RATE_LIMIT_SCALE = 1
+    monkeypatch.setattr(orders, "PAID_ORDERS", Limit("few", times=1, seconds=600))
+    statuses = [api.get("orders/by-payment", payment_intent_id="pi_none")[0] for _ in range(2)]
+    assert statuses == [404, 429]

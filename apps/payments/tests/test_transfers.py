@@ -15,6 +15,7 @@ from apps.core.mail.registry import render_for_staff, render_mail
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.fresh_password import GIVEN_AT
+from apps.orders.by_staff import create, receive
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.by_staff.receive import (
     ReceivedTransfer,
@@ -23,7 +24,7 @@ from apps.orders.by_staff.receive import (
     receive_transfer,
 )
 from apps.orders.ledger.lines import order_money
-from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
+from apps.orders.models import CART_LIFE, Order, Refund, StaffOrder, TransferReceipt
 from apps.orders.offer.again import offer_again
 from apps.orders.offer.cart import MOST_LINES, CheckoutItem
 from apps.orders.refunds.available import refundable_cents
@@ -321,6 +322,33 @@ def test_order_that_waits_for_a_transfer_is_not_paid_by_card_as_well(api, sandbo
     )
     assert (status, answer["code"]) == (409, "payment_in_progress")
     assert "transferencia" in answer["error"]
+
+
+def test_order_takes_a_bounded_number_of_transfers_and_the_one_that_completes_it(
+    clerk, monkeypatch
+):
+    """A refund looks at each of them for each of them: 2,000 cents took four minutes."""
+    monkeypatch.setattr(receive, "MOST_TRANSFERS", 2)
+    order = make_order()
+    arrive(order, clerk, 1)
+    arrive(order, clerk, 1)
+    with pytest.raises(TransferRefused, match="tiene ya 2 transferencias"):
+        arrive(order, clerk, 182_37)
+    arrive(order, clerk, 182_38)
+    assert order.status == "paid"
+    with pytest.raises(TransferRefused, match="tiene ya 2 transferencias"):
+        arrive(order, clerk, 1)
+
+
+def test_student_has_a_bounded_number_of_unpaid_orders_of_staff(monkeypatch):
+    """A change of the student's address moves all of them."""
+    monkeypatch.setattr(create, "MOST_UNPAID", 1)
+    subject = make_subject()
+    first = make_order(subject=subject)
+    with pytest.raises(OrderRefused, match="hay ya 1 pedidos sin pagar"):
+        make_order(subject=subject)
+    Order.objects.filter(pk=first.pk).update(created_at=timezone.now() - CART_LIFE)
+    make_order(subject=subject)
 
 
 @pytest.mark.postgres
