@@ -102,6 +102,11 @@ class Account(models.Model):
         return self.made_by_shop or self.is_confirmed
 
 
+# Of the tasks that provide what cost nothing: below purchases, refunds and blocks. A code makes any
+# number of such orders.
+PRIORITY_OF_FREE = 5
+
+
 class Provisioning(RetriedWork):
     """The access of one paid order, which the worker provides: account, enrolments and mail.
 
@@ -156,6 +161,8 @@ class Provisioning(RetriedWork):
     mail = models.CharField(
         max_length=40, default=ACCESS_MAIL, db_default=ACCESS_MAIL, editable=False
     )
+    # Nothing was paid for the order: access that was paid is provided first.
+    costs_nothing = models.BooleanField(default=False, db_default=False, editable=False)
     resends = models.PositiveSmallIntegerField("reenvíos del correo", default=0)
     last_resend_at = models.DateTimeField("último reenvío", null=True, blank=True)
     created_at = models.DateTimeField("pedido el", auto_now_add=True)
@@ -172,6 +179,10 @@ class Provisioning(RetriedWork):
                 fields=("order_id",), condition=~Q(status="created"), name="provisioning_unfinished"
             ),
         )
+
+    @property
+    def task_priority(self) -> int | None:
+        return PRIORITY_OF_FREE if self.costs_nothing else None
 
     def __str__(self) -> str:
         return f"Pedido {self.order_id} ({self.get_status_display()})"

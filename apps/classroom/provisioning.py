@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal, cast
 
 from django.db import transaction
@@ -54,12 +54,13 @@ def grant_access(
     items: Iterable[tuple[int, int | None]],
     order_id: int,
     mail: str = ACCESS_MAIL,
+    costs_nothing: bool = False,
 ) -> None:
     """Queue access to (subject id, lesson id or None) items for the student, once per order.
 
     Part of the caller's transaction. The worker provides the access. A second call for the same
     order changes nothing. `mail` is the registered mail that announces the access; its context is
-    {"provisioning_id"}.
+    {"provisioning_id"}. What `costs_nothing` waits for what was paid.
     """
     # The lock makes a concurrent block wait for this access, and pause it.
     locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
@@ -69,10 +70,17 @@ def grant_access(
         items=[list(item) for item in items],
         ends_on=access_end(today()),
         mail=mail,
+        costs_nothing=costs_nothing,
         paused_for=[Cause.BLOCKED.value] if locked.blocked_at else [],
     )
     if insert_new(provisioning):
-        provision.enqueue(order_id=order_id)
+        enqueue_provision(provisioning)
+
+
+def enqueue_provision(provisioning: Provisioning, *, run_after: datetime | None = None) -> None:
+    """Enqueue the task that provides the access, in the caller's transaction."""
+    task = provision.using(priority=provisioning.task_priority, run_after=run_after)
+    task.enqueue(order_id=provisioning.order_id)
 
 
 @task(queue_name="access", priority=20)
@@ -89,7 +97,7 @@ def provision(order_id: int) -> None:
             Provisioning.objects.filter(pk=provisioning.pk).update(problem=problem)
             provisioning.schedule_retry(
                 error,
-                lambda due_at: provision.using(run_after=due_at).enqueue(order_id=order_id),
+                lambda due_at: enqueue_provision(provisioning, run_after=due_at),
                 permanent=needs_staff,
             )
 
@@ -259,7 +267,7 @@ def _check_resend_limits(provisioning: Provisioning, left: int) -> None:
 
 def retry_provisioning(provisioning: Provisioning) -> bool:
     """Retry a provisioning that has failed; False if it has not. For staff."""
-    return provisioning.restart(lambda: provision.enqueue(order_id=provisioning.order_id))
+    return provisioning.restart(lambda: enqueue_provision(provisioning))
 
 
 def retry_now(order_id: int) -> bool:
@@ -270,7 +278,7 @@ def retry_now(order_id: int) -> bool:
     row = Provisioning.objects.filter(order_id=order_id).first()
     if row is None or retry_provisioning(row):
         return row is not None
-    return row.bring_forward(lambda: provision.enqueue(order_id=order_id))
+    return row.bring_forward(lambda: enqueue_provision(row))
 
 
 def requeue_stuck_provisionings() -> int:

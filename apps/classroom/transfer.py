@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from apps.classroom.access import Cause
 from apps.classroom.models import LostAccess, Provisioning
-from apps.classroom.provisioning import provision
+from apps.classroom.provisioning import enqueue_provision
 from apps.classroom.rights import update_enrolments
 from apps.classroom.sync import queue_sync
 from apps.core.errors import Conflict
@@ -53,4 +53,4 @@ def transfer_access(*, order_id: int, to: Student, reason: str) -> None:
     if was_open:
         update_enrolments(before, order_id=order_id)
         queue_sync(before, order_id=order_id, reason=reason)
-    provision.enqueue(order_id=order_id)
+    enqueue_provision(row)

@@ -52,6 +52,11 @@ class RetriedWork(models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def task_priority(self) -> int | None:
+        """The priority of the row's task; None for that of all tasks of its kind."""
+        return None
+
     @classmethod
     def claim(cls, **lookup: Any) -> Self | None:
         """Lease the row to this worker; None if it is finished, not yet due or already leased.
@@ -159,7 +164,7 @@ class RetriedWork(models.Model):
             with transaction.atomic():
                 # Changing `due_at` stops a concurrent caller from enqueueing the same row.
                 if cls._default_manager.filter(pk=row.pk, due_at=row.due_at).update(due_at=now):
-                    task.enqueue(**{argument: value})
+                    task.using(priority=row.task_priority).enqueue(**{argument: value})
                     requeued += 1
         return requeued
 

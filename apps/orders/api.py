@@ -55,7 +55,8 @@ PROMO_TRIES = Limit("promo", times=20, seconds=600)
 CREDITS = Limit("lesson-credit", times=300, seconds=600)
 # A cart of 200 lines takes 40 ms: its total is computed for both payment types.
 RECOVERIES = Limit("recover", times=300, seconds=600)
-PAID_ORDERS = Limit("by-payment", times=300, seconds=600)
+# Of one order, not of a visitor: many buyers may share an address.
+PAID_ORDERS = Limit("by-payment", times=100, seconds=600)
 
 
 class ValidatePromoCode(PublicAPIView):
@@ -249,8 +250,8 @@ class OrderByPayment(PublicAPIView):
         payment = request.query_params.get("payment_intent_id", "")
         if not session and not payment:
             raise Invalid("Falta session_id o payment_intent_id.")
-        PAID_ORDERS.count(request)
         order = order_by_payment(session=session, payment=payment)
+        PAID_ORDERS.count_key(str(order.pk))
         # Whoever prepared the cart knows the payment's id, too.
         is_buyers_alone = not (
             may_be_known_to_others(order) or is_of_plan(order, session or payment)

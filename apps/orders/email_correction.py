@@ -24,6 +24,7 @@ from apps.orders.errors import OrderNotFound
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import lock_buyer, lock_orders, locked_order
 from apps.orders.models import Gift, Order, PromoUse
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.staff_order import is_personal
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.orders.promo import uses as promo_uses
@@ -91,7 +92,8 @@ def ask_for_correction(*, order_id: int, token: str, email: str, network: str = 
             "email": email,
             "replaces": keyed_digest(_SALT, order.student.email),
         },
-        network=network,
+        # Anybody gets any number of orders that cost nothing.
+        network=network if order.total_cents < CARD_MINIMUM_CENTS else "",
     )
 
 

@@ -4,7 +4,9 @@ import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from apps.backoffice import site
 from apps.core.models import StaffAction
@@ -121,7 +123,23 @@ def test_account_sends_a_bounded_number_of_forms(client, monkeypatch):
     assert statuses == [302, 302, 429]
     assert Faq.objects.filter(question__in=("¿0?", "¿1?", "¿2?")).count() == 2
     assert client.get(url).status_code == 200
-    client.force_login(User.objects.create_superuser("eva"))
-    assert (
-        client.post(url, {"question": "¿Y?", "answer": "Sí.", "position": "0"}).status_code == 302
-    )
+    other = Client()
+    other.force_login(User.objects.create_superuser("eva"))
+    assert other.post(url, {"question": "¿Y?", "answer": "Sí.", "position": "0"}).status_code == 302
+
+
+def test_owner_of_a_session_that_was_used_up_changes_the_password_and_goes_on(client, monkeypatch):
+    monkeypatch.setattr(site, "PRESSES", (Limit("few", times=1, seconds=3600),))
+    carla = User.objects.create_superuser("carla", password="una-clave-9-larga")
+    client.force_login(carla)
+    url = admin_url(Faq, "add")
+    form = {"question": "¿Y?", "answer": "Sí.", "position": "0"}
+    for _ in range(3):
+        # The steps of a sign-in have limits of their own, and leave the forms alone.
+        assert client.post(reverse("admin:confirm_password"), {"password": "x"}).status_code == 200
+    assert [client.post(url, form).status_code for _ in range(2)] == [302, 429]
+    new = "otra-clave-8-larga"
+    passwords = {"old_password": "una-clave-9-larga", "new_password1": new, "new_password2": new}
+    assert client.post(reverse("admin:password_change"), passwords).status_code == 302
+    assert client.post(url, form).status_code == 302
+    assert client.post(reverse("admin:logout")).status_code in (200, 302)

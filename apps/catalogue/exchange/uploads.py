@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import accumulate, islice
 from time import monotonic
 from typing import Any
 
@@ -14,7 +14,7 @@ from django_tasks import task
 from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
 from apps.catalogue.exchange.bounds import UPLOAD, Reading
 from apps.catalogue.exchange.diff import CatalogueDiff, diff_catalogue
-from apps.catalogue.exchange.file_errors import BadFile
+from apps.catalogue.exchange.file_errors import BadFile, FileError
 from apps.catalogue.exchange.reading import Line, read_lines
 from apps.catalogue.models import CatalogueUpload, Subject
 from apps.catalogue.price_limits import check_lowered
@@ -27,9 +27,10 @@ MOST_SHOWN = 500
 # Lines of one entry of the log, and rows of an import that are logged with their values.
 MOST_IN_ENTRY = 200
 MOST_LOGGED = 10_000
-# Letters of one entry and of all rows of an import: a row may change several long texts.
+# Letters of one entry, and of all rows of an import: a row may change several long texts. A file
+# with more is refused: rows that are left out would hide what they change.
 LONGEST_ENTRY = 20_000
-LONGEST_LOG = 1_000_000
+LONGEST_LOG = 5_000_000
 # Mails that wait go first.
 PRIORITY = -10
 # The page asks every two seconds.
@@ -38,6 +39,11 @@ PROGRESS_EVERY_S = 1.0
 FAILED = (
     "Ha fallado la web, no tu archivo, y no se ha importado nada. Avisa a quien lleva el servidor: "
     "el fallo está en su registro."
+)
+
+TOO_MUCH_TEXT = (
+    "cambia más texto del que guarda de una vez el registro de actividad. Divídelo en varios "
+    "archivos."
 )
 
 State = CatalogueUpload.State
@@ -74,12 +80,19 @@ def read_upload(upload_id: int) -> None:
             diff.check_makes_no_samples()
             diff.check_may_assign(upload.uploaded_by)
             diff.check_may_change_vat(upload.uploaded_by)
+            _check_fits_log(diff)
         except BadFile as error:
             _end(upload, State.REFUSED, {"errors": error.lines})
         except OverLimit as error:
             _end(upload, State.REFUSED, {"errors": [error.message]})
         else:
             _end(upload, State.READ, {**upload.result, **_preview(diff)})
+
+
+def _check_fits_log(diff: CatalogueDiff) -> None:
+    letters = accumulate(len(line) for line in islice(diff.log_lines(), MOST_LOGGED))
+    if any(sum_so_far > LONGEST_LOG for sum_so_far in letters):
+        raise BadFile(FileError(TOO_MUCH_TEXT))
 
 
 @contextmanager
@@ -149,21 +162,11 @@ def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
         diff.check_makes_no_samples()
         _log(upload, "Importación. " + ". ".join(diff.summary(is_done=True)))
         lines = diff.log_lines()
-        _log_lines(upload, "Filas de una importación:", _first(lines))
+        _log_lines(upload, "Filas de una importación:", islice(lines, MOST_LOGGED))
         if more := sum(1 for _ in lines):
             _log(upload, f"Importación: {grouped(more)} filas más, que aquí no caben.")
         _log_lines(upload, "IVA cambiado por una importación:", diff.vat_changes())
     return diff
-
-
-def _first(lines: Iterator[str]) -> Iterator[str]:
-    """The lines that an import logs; `lines` keeps the others."""
-    letters = 0
-    for line in islice(lines, MOST_LOGGED):
-        yield line
-        letters += len(line)
-        if letters >= LONGEST_LOG:
-            return
 
 
 def _log_lines(upload: CatalogueUpload, title: str, lines: Iterable[str]) -> None:

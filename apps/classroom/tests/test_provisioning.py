@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 import time_machine
@@ -14,9 +15,10 @@ from django_tasks_db.models import DBTaskResult
 from apps.catalogue.services import refresh_noted_counts
 from apps.classroom import provisioning, sync
 from apps.classroom.access_links import account_for
+from apps.classroom.backends.base import ClassroomError
 from apps.classroom.backends.local import LocalClassroom
 from apps.classroom.jobs import provision_due
-from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.models import PRIORITY_OF_FREE, Account, Enrolment, Provisioning
 from apps.classroom.provisioning import (
     AccessNotReady,
     account_status,
@@ -30,6 +32,7 @@ from apps.core.errors import TooManyRequests
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.retries import LEASE, RETRY_DELAYS
+from apps.core.workers.claim import claim_task
 from apps.students.services import find_or_create_student
 from tests.helpers.commands import run_worker
 from tests.helpers.factories import make_subject
@@ -350,3 +353,27 @@ def test_the_new_link_mail_says_what_to_do_if_one_did_not_request_it(ids):
     assert "Si no lo has pedido tú, no hagas nada" in mail.text
     (token,) = re.findall(r"/aula/acceso\?enlace=(\S+)", mail.text)
     assert account_for(token) == Account.objects.get()
+
+
+@pytest.mark.django_db
+def test_access_that_was_paid_is_provided_before_what_cost_nothing(ana, items, monkeypatch):
+    """A code makes any number of orders that cost nothing, and each may ask Moodle 200 times."""
+
+    def next_order():
+        task = claim_task(worker_id="w", backend_name="default", queues=["access"])
+        return task.args_kwargs["kwargs"]["order_id"]
+
+    grant_access(student=ana, items=items, order_id=7, costs_nothing=True)
+    grant_access(student=ana, items=items, order_id=8, costs_nothing=True)
+    grant_access(student=ana, items=items, order_id=9)
+    assert [next_order() for _ in range(3)] == [9, 7, 8]
+    # Their tasks are lost: those in their place have the same priorities.
+    DBTaskResult.objects.all().delete()
+    Provisioning.objects.update(due_at=timezone.now() - timedelta(minutes=3))
+    assert requeue_stuck_provisionings() == 3
+    assert next_order() == 9
+    # The same holds for another attempt after a failure.
+    DBTaskResult.objects.all().delete()
+    monkeypatch.setattr(provisioning, "_provide", Mock(side_effect=ClassroomError("Fuera")))
+    provision.func(order_id=7)
+    assert DBTaskResult.objects.get().priority == PRIORITY_OF_FREE

@@ -37,7 +37,8 @@ REASONS = {
 
 # Each provider's reader raises what it meets first in a body of another shape.
 _UNREADABLE = (
-    AnymailConfigurationError, AnymailError, AttributeError, LookupError, TypeError, ValueError,
+    AnymailConfigurationError, AnymailError, AttributeError, LookupError, RecursionError, TypeError,
+    ValueError,
 )  # fmt: skip
 
 
@@ -55,11 +56,13 @@ def mail_events(request: HttpRequest) -> HttpResponse:
     if request.method == "HEAD":  # Some providers look first whether the address exists.
         return HttpResponse()
     view.setup(request)
-    view.run_validators(request)
     try:
+        # Some providers' signatures are in the body: their check reads it.
+        view.run_validators(request)
         events = view.parse_events(request)
-    except _UNREADABLE as error:
-        raise BadRequest("Not an event of the mail provider.") from error
+    except _UNREADABLE:
+        # Without its cause, which quotes the whole body of a stranger in the log.
+        raise BadRequest("Not an event of the mail provider.") from None
     taken = [note_event(event) for event in events]
     return HttpResponse(status=HTTPStatus.OK if all(taken) else HTTPStatus.SERVICE_UNAVAILABLE)
 

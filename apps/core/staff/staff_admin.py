@@ -22,7 +22,7 @@ from apps.core.staff.recycle_bin import SWITCHED_OFF, CannotRestore, restore
 # Letters of a detail in the list. The entry's own page has all of them.
 LONGEST_IN_LIST = 1_000
 # Rows that one press brings back, with all that was deleted with them.
-MOST_RESTORED = 2_000
+MOST_RESTORED = 1_000
 
 
 def _kind_of_row(label: str) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import traceback
 from datetime import timedelta
 
 import pytest
@@ -127,3 +128,19 @@ def test_sent_mail_keeps_the_id_that_the_provider_gave_it(settings):
     mail.refresh_from_db()
     assert (mail.status, mail.last_error) == (Mail.Status.SENT, "")
     assert mail.provider_id
+
+
+@pytest.mark.parametrize("provider", ["amazon_ses", "unisender_go"])
+@pytest.mark.parametrize("body", ["[]", "[" * 100_000, "\0" * 100_000, "x"])
+def test_body_of_a_stranger_is_refused_and_not_logged(client, settings, caplog, provider, body):
+    """Their signature is in the body. The error quoted all of it: 100 ms and 16 KB of log."""
+    settings.EMAIL_BACKEND = f"anymail.backends.{provider}.EmailBackend"
+    settings.ANYMAIL = {"WEBHOOK_SECRET": "faro:secreto", "UNISENDER_GO_API_KEY": "x"}
+    answer = client.post(ADDRESS, body, content_type="text/plain")
+    assert answer.status_code == 400
+    logged = "".join(
+        "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
+        for record in caplog.records
+    )
+    assert "Not an event of the mail provider." in logged
+    assert len(logged) < 4_000

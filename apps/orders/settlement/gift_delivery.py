@@ -24,7 +24,7 @@ from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import Gift, Order, OrderLine, Refund
+from apps.orders.models import Gift, Order, OrderLine, Refund, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import DELIVERABLE, EventKind
 from apps.orders.offer.bought_before import lines_bought_before
@@ -52,7 +52,14 @@ def open_access(order: Order) -> None:
         student=order.student,
         items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
         order_id=order.pk,
+        costs_nothing=_costs_nothing(order),
     )
+
+
+def _costs_nothing(order: Order) -> bool:
+    """Whether a code alone has paid the order. One of staff may have been paid in an exchange."""
+    is_free = order.total_cents < CARD_MINIMUM_CENTS
+    return is_free and not StaffOrder.objects.filter(order=order).exists()
 
 
 def check_gift_is_delivered(order_id: int) -> None:
@@ -130,6 +137,7 @@ def deliver(*, order_id: int) -> bool:
         items=[(line.subject_id, line.lesson_id) for line in lines],
         order_id=order.pk,
         mail="gift_received",
+        costs_nothing=_costs_nothing(order),
     )
     gift.status, gift.recipient, gift.delivered_at = (
         Gift.Status.DELIVERED,

@@ -132,6 +132,8 @@ def test_mailbox_gets_a_bounded_number_of_free_orders_a_day(ana, subject, monkey
     tagged = {**free, "email": "ana+2@example.com"}
     strangers = Api()
     assert strangers.post("process-checkout", free)[0] == 200
+    # Access that was paid is provided first.
+    assert Provisioning.objects.get().costs_nothing
     assert strangers.post("process-checkout", tagged)[0] == 429
     # Strangers use up none of its owner's.
     known = signed_in_as(ana)

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.classroom.access_links import account_for, make_token
 from apps.classroom.models import Account, Provisioning
+from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail, SiteSettings
 from apps.orders.by_staff.actions import change_address
@@ -330,6 +331,20 @@ def test_three_corrections_may_be_asked_for_and_each_counts_for_its_mailbox(api,
     assert (status, answer["code"]) == (409, "correction_closed")
     sent = Mail.objects.filter(template="email_correction").values_list("status", flat=True)
     assert sorted(sent) == ["queued", "withheld", "withheld"]
+
+
+@pytest.mark.parametrize(("is_free", "status"), [(True, "withheld"), (False, "queued")])
+def test_network_causes_few_corrections_of_orders_that_cost_nothing(
+    api, sandbox, settings, is_free, status
+):
+    """A code makes any number of them. Others use up none of a paid order."""
+    settings.RATE_LIMIT_SCALE = 1
+    correction = buy(api)
+    if is_free:
+        Order.objects.update(total_amount=0)
+    FORM_MAILS_OF_NETWORK.add("127.0.0.1", by=FORM_MAILS_OF_NETWORK.times)
+    assert api.post("orders/correct-email", correction)[0] == 200
+    assert Mail.objects.get(template="email_correction").status == status
 
 
 def test_correction_that_waited_does_not_undo_a_change_by_staff(api, sandbox, work):

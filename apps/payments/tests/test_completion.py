@@ -392,9 +392,17 @@ def test_mail_about_a_decline_is_dropped_when_the_order_is_paid_meanwhile(
     assert Mail.objects.get(template="payment_declined").status != "sent"
 
 
-def test_order_of_a_payment_is_asked_for_a_bounded_number_of_times(api, monkeypatch, settings):
+def test_order_of_a_payment_is_asked_for_a_bounded_number_of_times(
+    api, sandbox, placed, monkeypatch, settings
+):
     """Whoever knows its id needs no session."""
     settings.RATE_LIMIT_SCALE = 1
     monkeypatch.setattr(orders, "PAID_ORDERS", Limit("few", times=1, seconds=600))
-    statuses = [api.get("orders/by-payment", payment_intent_id="pi_none")[0] for _ in range(2)]
-    assert statuses == [404, 429]
+    body = checkout_body(whole(make_subject("Derecho")), total="182.40", email="ana@example.com")
+    names = [each["payment_intent_id"] for each in (placed, api.checkout(body))]
+    for order, name in zip(Order.objects.order_by("pk"), names, strict=True):
+        mark_paid(order_id=order.pk, payment=ConfirmedPayment(name, 182_40), actor="Stripe")
+    # Others behind the same address ask for orders of their own.
+    asked = [names[0], names[0], names[1]]
+    statuses = [api.get("orders/by-payment", payment_intent_id=name)[0] for name in asked]
+    assert statuses == [200, 429, 200]
