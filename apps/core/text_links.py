@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 from html import unescape
 from urllib.parse import unquote
 
@@ -28,6 +29,8 @@ FRIEND_CODE_REFUSED = (
 
 # Legal texts have so many at most. Django runs all validators of a field, also of a text of 1 MB.
 _MOST_READ = 100_000
+# Characters whose forms are kept: those of several scripts.
+_MOST_KEPT = 4_096
 # An address may be encoded for a link, and that link for HTML.
 _ENCODED_TIMES = 3
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\{[^{}]*\}")
@@ -43,22 +46,22 @@ _LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)
 
 def has_link(text: str) -> bool:
     """Whether a mail program would show the text with a link in it."""
-    # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
-    plain = normal_form("NFKC", text).replace("\N{IDEOGRAPHIC FULL STOP}", ".")
-    return _LINK.search("".join(map(_as_in_domains, plain))) is not None
+    return _LINK.search("".join(map(_as_in_domains, text))) is not None
 
 
+# Both are asked character by character: one may stand for 18 (U+FDFA), and is looked at once.
+@lru_cache(maxsize=_MOST_KEPT)
 def _as_in_domains(char: str) -> str:
-    """The character, if need be as a letter: domains may have emoji and vowel signs."""
-    category = unicodedata.category(char)
-    if category == "So":
-        return "x"
-    return "" if category.startswith("M") else char
+    """The character as in an address, where emoji and vowel signs count as letters."""
+    # Browsers read the full stops of Asian scripts in an address as points, too (UTS 46).
+    plain = normal_form("NFKC", char).replace("\N{IDEOGRAPHIC FULL STOP}", ".")
+    found = ((each, unicodedata.category(each)) for each in plain)
+    return "".join("x" if kind == "So" else each for each, kind in found if kind[0] != "M")
 
 
 def check_can_be_read(text: str) -> None:
     """Raise ValidationError for a text in which looking for links and codes would take seconds."""
-    if len(text) > _MOST_READ:
+    if len(text) > _MOST_READ or sum(map(len, map(_as_typed, text))) > 2 * _MOST_READ:
         raise ValidationError("El texto es demasiado largo.")
     if _NO_CHARACTER.search(text):
         raise ValidationError("Hay caracteres que no se pueden enviar.")
@@ -88,7 +91,7 @@ def names_friend_code(text: str) -> bool:
         return _FRIEND_CODE.search(text.upper()) is not None
     for _ in range(_ENCODED_TIMES):
         text = unquote(unescape(_NO_CHARACTER.sub("", text)))
-    shown = "".join(map(_as_typed, normal_form("NFKC", text))).upper()
+    shown = "".join(map(_as_typed, text)).upper()
     return any(
         _FRIEND_CODE.search(_PLACEHOLDER.sub(filled, each))
         for each in (shown, _TAG.sub("", shown))
@@ -96,10 +99,13 @@ def names_friend_code(text: str) -> bool:
     )
 
 
+@lru_cache(maxsize=_MOST_KEPT)
 def _as_typed(char: str) -> str:
     """The character as a reader types it: nothing for unseen ones, "-" for each kind of dash."""
-    category = unicodedata.category(char)
+    found = ((each, unicodedata.category(each)) for each in normal_form("NFKC", char))
     # Browsers drop line breaks and tabs from an address, and show nothing for other control ones.
-    if category in ("Cc", "Cf", "Mn", "Me"):
-        return ""
-    return "-" if category == "Pd" or char == "\N{MINUS SIGN}" else char
+    return "".join(
+        "-" if kind == "Pd" or each == "\N{MINUS SIGN}" else each
+        for each, kind in found
+        if kind not in ("Cc", "Cf", "Mn", "Me")
+    )

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -277,11 +278,17 @@ def _has_number(text: str) -> bool:
 
 def _as_read(text: str) -> str:
     """The text as people read it: without unseen characters, and with digits as digits."""
+    return "".join(map(_as_seen, text))
+
+
+@lru_cache(maxsize=4_096)
+def _as_seen(char: str) -> str:
+    """One character as it is read. Some stand for 18."""
     # The normal form of an ordinal sign is a letter, which would part two groups of digits.
-    plain = normal_form("NFKC", text.translate({ord("º"): " ", ord("ª"): " "}))
-    seen = (char for char in plain if unicodedata.category(char) not in _UNSEEN)
+    plain = " " if char in "ºª" else normal_form("NFKC", char)
+    seen = (each for each in plain if unicodedata.category(each) not in _UNSEEN)
     # The normal form leaves the digits in black circles.
-    return "".join(str(unicodedata.digit(char, char)) for char in seen)
+    return "".join(str(unicodedata.digit(each, each)) for each in seen)
 
 
 def _is_own(address: str) -> bool:
