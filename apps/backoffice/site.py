@@ -6,7 +6,8 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -33,11 +34,20 @@ MODELS = (
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
 
+# Django builds a form for each row that a request says it has, 13 seconds for 4,000 of them. Real
+# forms have at most 1,000 fields.
+MOST_FORM_ROWS = 400
 # Forms that one account sends: more than anybody presses, few for a program that fills tables.
 PRESSES = (
     Limit("staff-presses", times=600, seconds=3600),
     Limit("staff-presses-day", times=3_000, seconds=86_400),
 )
+
+
+def _rows_of(data: QueryDict) -> int:
+    """How many rows the lists and inlines of a form have, as the form says."""
+    said = (str(data.get(name)) for name in data if name.endswith("-TOTAL_FORMS"))
+    return sum(int(value) for value in said if value.isdecimal() and len(value) < 9)
 
 
 def _count_press(user: Any) -> None:
@@ -142,6 +152,8 @@ class BackofficeSite(admin.AdminSite):
             if not is_step and is_missing(request):
                 query = urlencode({"next": request.get_full_path()})
                 return redirect(f"{reverse('admin:second_factor')}?{query}")
+            if request.method == "POST" and _rows_of(request.POST) > MOST_FORM_ROWS:
+                raise BadRequest("A form says that it has too many rows.")
             is_own = is_step or (match is not None and match.url_name == "password_change")
             if request.method == "POST" and not is_own:
                 try:

@@ -20,6 +20,15 @@ from apps.students.models import Student
 REASON = "Alumnos unidos"
 
 
+def is_providing_access(students: list[int]) -> bool:
+    """Whether a worker provides an access of one of these students at the moment."""
+    return Provisioning.objects.filter(
+        student__in=students,
+        status=Provisioning.Status.PENDING,
+        leased_until__gt=timezone.now(),
+    ).exists()
+
+
 def lock_access(students: list[int]) -> bool:
     """Lock the students' provisionings. False if a worker is providing one of them now."""
     rows = Provisioning.objects.select_for_update(no_key=True).filter(student__in=students)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.classroom.models import Account, Provisioning
-from apps.classroom.move_access import lock_access
+from apps.classroom.move_access import is_providing_access, lock_access
 from apps.classroom.transfer import transfer_access
 from apps.core.errors import Conflict
 from apps.core.keyed_digest import keyed_digest, matches
@@ -145,6 +145,9 @@ def use_correction(token: str) -> bool:
     # Lock as a payment does: the orders, the codes, the access, and the students last. A second use
     # of the link waits here.
     students = [before, to] if to else [before]
+    # Asked without locks first: the link works until it is used, and each press would lock all.
+    if is_providing_access([student.pk for student in students]):
+        raise CorrectionBusy
     lock_orders(Order.objects.filter(student__in=students))
     if order.promo_code_id is not None:
         # The other address may have no row to lock yet.

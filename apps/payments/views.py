@@ -31,6 +31,8 @@ from apps.pricing.reads import current_pricing, current_terms
 
 RENEWALS = Limit("renovar", times=20, seconds=600)
 RENEWAL_PAGES = Limit("renovar-pagina", times=300, seconds=600)
+# Each locks all orders of two students.
+CONFIRMATIONS = Limit("correo-confirmar", times=20, seconds=600)
 
 
 @require_safe
@@ -141,10 +143,11 @@ def confirm_email(request: HttpRequest) -> HttpResponse:
     status, notice, found = 200, "", None
     if request.method == "POST":
         try:
+            CONFIRMATIONS.count(request)
             if use_correction(token):
                 return render(request, template, {"confirmed": True})
-        except CorrectionBusy as busy:
-            status, notice = busy.status, busy.message
+        except (CorrectionBusy, TooManyRequests) as refusal:
+            status, notice = refusal.status, refusal.message
     if request.method != "POST" or notice:
         found = order_to_correct(token)
     number, email = (found[0].pk, found[1]) if found else (None, "")

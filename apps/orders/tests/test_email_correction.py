@@ -6,7 +6,9 @@ from uuid import uuid4
 
 import pytest
 import time_machine
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.classroom.access_links import account_for, make_token
@@ -95,6 +97,20 @@ def test_access_that_is_still_being_prepared_is_mailed_to_the_right_address_only
 
     assert mails_to(RIGHT).count("classroom_access") == 1
     assert "classroom_access" not in mails_to(WRONG)
+
+
+def test_link_that_waits_for_a_worker_locks_no_orders_and_is_pressed_few_times(
+    api, sandbox, work, settings
+):
+    """Anybody may have made thousands of carts in the name of either address."""
+    settings.RATE_LIMIT_SCALE = 0.1
+    api.post("orders/correct-email", buy(api))
+    Provisioning.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
+    url = correction_url(Order.objects.get(), RIGHT)
+    with CaptureQueriesContext(connection) as queries:
+        assert Client().post(url).status_code == 409
+    assert not [query for query in queries if "FOR NO KEY UPDATE" in query["sql"]]
+    assert [Client().post(url).status_code for _ in range(2)] == [409, 429]
 
 
 def test_buyer_may_try_again_while_a_worker_provides_the_access(api, sandbox, work):
