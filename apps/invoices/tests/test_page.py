@@ -14,7 +14,7 @@ from apps.core.models import Mail
 from apps.core.privacy import CannotErase, erase_all, export_all
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.pdf import invoice_pdf
-from apps.invoices.views import DOWNLOADS_OF_ORDER
+from apps.invoices.views import DOWNLOADS_OF_ORDER, PAGES_OF_ORDER
 from apps.orders.invoice_link import invoice_token, invoice_url
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import PaymentKind
@@ -131,6 +131,12 @@ def test_downloads_of_an_order_are_limited_over_all_networks(order, api, ask):
     for _ in range(DOWNLOADS_OF_ORDER.times):
         DOWNLOADS_OF_ORDER.count_key(str(order.pk))
     assert api.client.get(url, REMOTE_ADDR="198.51.100.7").status_code == 429
+
+
+def test_pages_of_an_order_are_limited_over_all_networks(order, api):
+    for _ in range(PAGES_OF_ORDER.times):
+        PAGES_OF_ORDER.count_key(str(order.pk))
+    assert api.client.get(by_payment(order), REMOTE_ADDR="198.51.100.7").status_code == 429
 
 
 def test_requests_are_limited(order, api):
