@@ -44,12 +44,13 @@ def queue_sync(
     reason: str,
     note: str = "",
     moves_account: bool = False,
-    priority: int = PRIORITY,
+    priority: int | None = None,
 ) -> None:
     """Queue a task that sends the student's rights to the classroom, in the caller's transaction.
 
     `order_id`, `reason` and `note`, which staff typed, are for staff. `moves_account` also gives
-    the account in the classroom the student's present address.
+    the account in the classroom the student's present address. `priority` is that of its task, None
+    for the usual one.
     """
     require_transaction("queue_sync")
     change = AccessChange.objects.create(

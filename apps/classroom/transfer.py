@@ -52,5 +52,5 @@ def transfer_access(*, order_id: int, to: Student, reason: str) -> None:
     row.save()
     if was_open:
         update_enrolments(before, order_id=order_id)
-        queue_sync(before, order_id=order_id, reason=reason)
+        queue_sync(before, order_id=order_id, reason=reason, priority=row.task_priority)
     enqueue_provision(row)

@@ -31,7 +31,7 @@ from apps.orders.models import Order
 
 REQUESTS = Limit("factura", times=20, seconds=600)
 DOWNLOADS = Limit("factura-pdf", times=60, seconds=600)
-# Each asks a dozen tables: 30 ms.
+# Each, also of a refused form, asks a dozen tables: 30 ms.
 PAGES_OF_ORDER = Limit("factura-pagina-order", times=100, seconds=600)
 # A PDF costs up to 450 ms of CPU, and the link of an order may be anywhere.
 DOWNLOADS_OF_ORDER = Limit("factura-pdf-order", times=20, seconds=600)
@@ -52,12 +52,12 @@ def factura(request: HttpRequest) -> HttpResponse:
     except InvoiceByLink as refusal:
         context = {"refusal": refusal.message, "noindex": True}
         return render(request, "invoices/invoices.html", context, status=refusal.status)
-    if request.method == "POST":
-        return _save(request, order, is_personal)
     try:
         PAGES_OF_ORDER.count_key(str(order.pk))
     except TooManyRequests as refusal:
         return plain_refusal(refusal)
+    if request.method == "POST":
+        return _save(request, order, is_personal)
     return _page(request, order, is_personal, BillingForm(initial=_initial(order, is_personal)))
 
 

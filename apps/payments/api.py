@@ -33,7 +33,7 @@ from apps.orders.errors import (
     PriceChanged,
     Unavailable,
 )
-from apps.orders.models import Order, Payment
+from apps.orders.models import Gift, Order, Payment
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
@@ -164,6 +164,8 @@ class ProcessCheckout(PublicAPIView):
             # Strangers who type the address use up none of its owner's.
             who = "owner" if checkout.buyer_is_known else "stranger"
             uses.append((FREE_ORDERS, f"{who} {email_identity(checkout.email)}"))
+            if recipient := _recipient(checkout):
+                uses.append((FREE_ORDERS, f"recipient {email_identity(recipient)}"))
         with counted_once_done(*uses):
             started = start(checkout, networks=client_networks(request))
         return Response(started.as_json, headers=NO_STORE)
@@ -173,6 +175,15 @@ def _may_be_gift(checkout: Checkout) -> bool:
     """Whether the checkout is of a gift, or continues an order that may be one."""
     continues = checkout.order_id is not None or Order.objects.with_key(checkout.order_key).exists()
     return checkout.gift is not None or (checkout.keeps_gift and continues)
+
+
+def _recipient(checkout: Checkout) -> str:
+    """The address to which the checkout's gift goes, or an empty text."""
+    if checkout.gift is not None or not checkout.keeps_gift:
+        return checkout.gift.email if checkout.gift is not None else ""
+    of_key = Order.objects.with_key(checkout.order_key)
+    stored = Gift.objects.filter(Q(order=checkout.order_id) | Q(order__in=of_key)).first()
+    return stored.recipient_email if stored is not None else ""
 
 
 def _may_remind(request: Request) -> bool:

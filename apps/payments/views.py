@@ -31,7 +31,7 @@ from apps.pricing.reads import current_pricing, current_terms
 
 RENEWALS = Limit("renovar", times=20, seconds=600)
 RENEWAL_PAGES = Limit("renovar-pagina", times=300, seconds=600)
-# Each locks all orders of two students.
+# Of one order: each press locks all orders of two students.
 CONFIRMATIONS = Limit("correo-confirmar", times=20, seconds=600)
 
 
@@ -140,16 +140,16 @@ def confirm_email(request: HttpRequest) -> HttpResponse:
     The page is the same whether the address could be changed or staff have to decide.
     """
     token, template = request.GET.get("enlace", ""), "payments/confirm_email.html"
-    status, notice, found = 200, "", None
+    status, notice, found = 200, "", order_to_correct(token)
     if request.method == "POST":
         try:
-            CONFIRMATIONS.count(request)
+            if found is not None:
+                CONFIRMATIONS.count_key(str(found[0].pk))
             if use_correction(token):
                 return render(request, template, {"confirmed": True})
+            found = None
         except (CorrectionBusy, TooManyRequests) as refusal:
             status, notice = refusal.status, refusal.message
-    if request.method != "POST" or notice:
-        found = order_to_correct(token)
     number, email = (found[0].pk, found[1]) if found else (None, "")
     return render(
         request,

@@ -317,7 +317,14 @@ class _ChecksDeletions(_InlineFormSet):
         page = admin.site._registry.get(cast(type[Model], self.model))
         if page is None:
             return
-        for row in (form.instance for form in self.deleted_forms if form.instance.pk):
+        rows = [form.instance for form in self.deleted_forms if form.instance.pk]
+        if any(self.errors) or not rows:
+            return
+        # All at once, which takes 200 rows the time of two.
+        *_, forbidden, protected = page.get_deleted_objects(rows, self.request)
+        if not forbidden and not protected:
+            return
+        for row in rows:
             *_, forbidden, protected = page.get_deleted_objects([row], self.request)
             if forbidden:
                 raise ValidationError(

@@ -8,20 +8,20 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
-from apps.core.errors import Invalid
+from apps.core.errors import Invalid, TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.limits import OverLimit, give_discount
+from apps.core.web.throttle import Limit
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import OrderMadeMeanwhile, PricedCheckout, write_order
 from apps.orders.errors import InstalmentsUnavailable, Unavailable
 from apps.orders.ledger.history import note
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import CART_LIFE, Order, OrderLine, StaffOrder
-from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind
+from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.models.statuses import EventKind, OrderStatus, PaymentKind
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
 from apps.orders.refunds.exchanges import credit_reference, locked_exchange, problem_of
@@ -29,8 +29,9 @@ from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Student
 
-# Unpaid orders that staff have made for one student within CART_LIFE.
-MOST_UNPAID = 50
+# Open orders that staff have made for one student, and orders of one member of staff in a day.
+MOST_OPEN = 50
+ORDERS_A_DAY = Limit("staff-orders", times=200, seconds=86_400)
 USED_FORM = "Este formulario ya se ha usado para otro pedido. Ábrelo de nuevo."
 
 
@@ -120,16 +121,7 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     if of_form.exists():
         raise OrderRefused(USED_FORM)
     priced = price_request(request)
-    student = Student.objects.with_email(request.email)
-    unpaid = StaffOrder.objects.filter(
-        order__student=student,
-        order__status__in=UNPAID,
-        order__created_at__gt=timezone.now() - CART_LIFE,
-    )
-    if student is not None and unpaid.count() >= MOST_UNPAID:
-        raise OrderRefused(
-            f"Para este correo hay ya {MOST_UNPAID} pedidos sin pagar: usa uno de ellos."
-        )
+    _check_number(request, user)
     total = priced.agreed.total_cents
     if total != seen_cents:
         raise OrderRefused(f"El precio ha cambiado: ahora son {format_euros(total)}. Revísalo.")
@@ -167,6 +159,26 @@ def create_order(request: OrderRequest, *, seen_cents: int, user: Any) -> Order:
     if not row.awaits_approval:
         have_paid(order, row)
     return order
+
+
+def _check_number(request: OrderRequest, user: Any) -> None:
+    """Count an order of this clerk. Raises OrderRefused.
+
+    A change of a student's address moves all orders of the student. What buyers have chosen to pay
+    by a transfer does not count: anybody may have typed the address.
+    """
+    by_staff = StaffOrder.objects.filter(by_buyer=False, canceled_at=None, exchanged_line=None)
+    waiting = by_staff.filter(
+        order__student__email=request.email.strip().lower(), order__status=OrderStatus.CART
+    )
+    if request.exchanged_line is None and waiting.count() >= MOST_OPEN:
+        raise OrderRefused(
+            f"Para este correo hay ya {MOST_OPEN} pedidos abiertos: usa uno de ellos."
+        )
+    try:
+        ORDERS_A_DAY.count_key(str(user.pk))
+    except TooManyRequests as refusal:
+        raise OrderRefused(refusal.message) from refusal
 
 
 def have_paid(order: Order, row: StaffOrder, *, again: str = "") -> None:

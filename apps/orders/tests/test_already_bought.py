@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 import time_machine
@@ -138,6 +139,25 @@ def test_mailbox_gets_a_bounded_number_of_free_orders_a_day(ana, subject, monkey
     # Strangers use up none of its owner's.
     known = signed_in_as(ana)
     assert [known.post("process-checkout", free)[0] for _ in range(2)] == [200, 429]
+
+
+def test_mailbox_is_given_a_bounded_number_of_free_orders_a_day(subject, monkeypatch, sandbox):
+    """Also by a gift that a second request makes free."""
+    monkeypatch.setattr("apps.payments.api.FREE_ORDERS", Limit("few", times=1, seconds=86_400))
+    make_promo("GRATIS", kind="PORCENTAJE", value="100")
+    gift = {"gift": {"email": "lea@example.com", "sender": "Ana"}}
+    free = {"total_amount": 0, "promo_code": "GRATIS"}
+    api = Api()
+
+    def give(name, **more):
+        wanted = body(whole(subject), email=f"{name}@example.com", **more)
+        return api.post("process-checkout", wanted)[0]
+
+    key = {"order_key": str(uuid4())}
+    assert give("x", **gift, **free) == 200
+    assert give("y", **gift, **free) == 429
+    assert give("z", **gift, **key) == 200
+    assert give("z", **free, **key) == 429
 
 
 def test_repeated_purchases_are_read_once(ana, subject):

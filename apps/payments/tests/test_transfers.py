@@ -15,7 +15,9 @@ from apps.core.mail.registry import render_for_staff, render_mail
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.fresh_password import GIVEN_AT
+from apps.core.web.throttle import Limit
 from apps.orders.by_staff import create, receive
+from apps.orders.by_staff.change import cancel_order
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.by_staff.receive import (
     ReceivedTransfer,
@@ -24,7 +26,7 @@ from apps.orders.by_staff.receive import (
     receive_transfer,
 )
 from apps.orders.ledger.lines import order_money
-from apps.orders.models import CART_LIFE, Order, Refund, StaffOrder, TransferReceipt
+from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
 from apps.orders.offer.again import offer_again
 from apps.orders.offer.cart import MOST_LINES, CheckoutItem
 from apps.orders.refunds.available import refundable_cents
@@ -340,15 +342,27 @@ def test_order_takes_a_bounded_number_of_transfers_and_the_one_that_completes_it
         arrive(order, clerk, 1)
 
 
-def test_student_has_a_bounded_number_of_unpaid_orders_of_staff(monkeypatch):
+def test_student_has_a_bounded_number_of_open_orders_of_staff(monkeypatch):
     """A change of the student's address moves all of them."""
-    monkeypatch.setattr(create, "MOST_UNPAID", 1)
+    monkeypatch.setattr(create, "MOST_OPEN", 1)
     subject = make_subject()
     first = make_order(subject=subject)
-    with pytest.raises(OrderRefused, match="hay ya 1 pedidos sin pagar"):
+    with pytest.raises(OrderRefused, match="hay ya 1 pedidos abiertos"):
         make_order(subject=subject)
-    Order.objects.filter(pk=first.pk).update(created_at=timezone.now() - CART_LIFE)
+    # Anybody may have typed the address and chosen a transfer.
+    StaffOrder.objects.update(by_buyer=True)
+    second = make_order(subject=subject)
+    cancel_order(second.pk, actor="carla")
     make_order(subject=subject)
+    assert Order.objects.filter(student=first.student).count() == 3
+
+
+def test_member_of_staff_makes_a_bounded_number_of_orders_a_day(monkeypatch):
+    monkeypatch.setattr(create, "ORDERS_A_DAY", Limit("few", times=1, seconds=86_400))
+    subject = make_subject()
+    make_order(subject=subject)
+    with pytest.raises(OrderRefused, match="Demasiados intentos"):
+        make_order(subject=subject, email="eva@example.com")
 
 
 @pytest.mark.postgres
