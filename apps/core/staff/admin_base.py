@@ -73,6 +73,8 @@ FORM_FIELDS: dict[Any, dict[str, Any]] = {
 _ROW_NUMBER = re.compile(r"form-\d+-id")
 # The most rows that a list counts and offers pages for. Older rows are found by search and filter.
 MOST_COUNTED = 2_000
+# Links to other rows, such as the subjects of a teacher, of all rows that are deleted together.
+MOST_LINKS_DELETED = 2_000
 # The most rows of one file.
 MOST_EXPORTED = 50_000
 # The most rows of an action that asks first: its question sends each row as a field of a form, of
@@ -232,6 +234,19 @@ class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
         """Log one row at a time, for `staff_log`: Django sends no signal for several at once."""
         log = super().log_deletions
         return [log(request, cast(Any, [row])) for row in queryset]
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Refuse rows with a great many links to others: the question would name each link."""
+        links = sum(
+            field.remote_field.through._base_manager.filter(
+                **{f"{field.m2m_field_name()}__in": objs}
+            ).count()
+            for field in self.model._meta.many_to_many
+        )
+        if links > MOST_LINKS_DELETED:
+            said = f"{grouped(links)} enlaces a otras filas: son demasiados, borra menos a la vez"
+            return [], {}, set(), [said]
+        return super().get_deleted_objects(objs, request)
 
     def delete_model(self, request: HttpRequest, obj: Model) -> None:
         keep([obj], deleted_by=request.user.get_username())

@@ -40,7 +40,7 @@ def log_rows(
     the entry says how many are missing, and the filter of the list.
     """
     numbers = list(ids)
-    listed = _listed(numbers, list_filter=unquote_plus(request.META.get("QUERY_STRING", "")))
+    listed = _listed(numbers, list_filter=_filter_of(request))
     entry = LogEntry(
         user_id=request.user.pk or 0,
         content_type=ContentType.objects.get_for_model(model),
@@ -52,6 +52,18 @@ def log_rows(
         change_message=f"{what}: {listed}" if numbers else what,
     )
     save_as(entry, kind)
+
+
+def _filter_of(request: HttpRequest) -> str:
+    """The filters of a list as its address has them, on one line, and what was searched last.
+
+    The order comes from the address, too, may have any length, and chooses no rows.
+    """
+    query = request.GET.copy()
+    query.pop("o", None)
+    searched = query.pop("q", [])
+    query.setlist("q", searched)
+    return " ".join(unquote_plus(query.urlencode()).split())
 
 
 def _listed(numbers: Sequence[Any], *, list_filter: str) -> str:
