@@ -4,9 +4,10 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
+from django import forms
 from django.conf import settings
 from django.contrib import admin
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -46,8 +47,15 @@ PRESSES = (
 
 def _rows_of(data: QueryDict) -> int:
     """How many rows the lists and inlines of a form have, as the form says."""
-    said = (str(data.get(name)) for name in data if name.endswith("-TOTAL_FORMS"))
-    return sum(int(value) for value in said if value.isdecimal() and len(value) < 9)
+    return sum(_number(data.get(name)) for name in data if name.endswith("-TOTAL_FORMS"))
+
+
+def _number(value: Any) -> int:
+    """The number that Django's formsets read: they take " 2000", "+2000" and "2000.0", too."""
+    try:
+        return max(0, forms.IntegerField(required=False).clean(value) or 0)
+    except ValidationError:
+        return 0
 
 
 def _count_press(user: Any) -> None:

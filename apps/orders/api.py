@@ -55,7 +55,7 @@ PROMO_TRIES = Limit("promo", times=20, seconds=600)
 CREDITS = Limit("lesson-credit", times=300, seconds=600)
 # A cart of 200 lines takes 40 ms: its total is computed for both payment types.
 RECOVERIES = Limit("recover", times=300, seconds=600)
-# Of one order, not of a visitor: many buyers may share an address.
+# Of one order and network: many buyers share an address, and others may know a payment's id.
 PAID_ORDERS = Limit("by-payment", times=100, seconds=600)
 
 
@@ -251,7 +251,7 @@ class OrderByPayment(PublicAPIView):
         if not session and not payment:
             raise Invalid("Falta session_id o payment_intent_id.")
         order = order_by_payment(session=session, payment=payment)
-        PAID_ORDERS.count_key(str(order.pk))
+        PAID_ORDERS.count_key(f"{order.pk} {widest_network(request)}")
         # Whoever prepared the cart knows the payment's id, too.
         is_buyers_alone = not (
             may_be_known_to_others(order) or is_of_plan(order, session or payment)

@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Count, QuerySet, prefetch_related_objects
+from django.db.models import Case, Count, QuerySet, When, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
@@ -235,12 +235,19 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
 
 
 def _newest_orders(student: Student) -> list[Order]:
-    """The newest MOST_SHOWN orders, fewer if they have MOST_LINES_SHOWN lines."""
-    rows = orders_of(student).annotate(line_count=Count("lines"))[:MOST_SHOWN]
+    """The newest MOST_SHOWN orders, fewer if they have MOST_LINES_SHOWN lines.
+
+    Those that were paid with money come before the others: strangers, too, make orders that cost
+    nothing in the student's name.
+    """
+    is_free = Case(When(total_amount=0, then=1), default=0)
+    counted = orders_of(student).annotate(line_count=Count("lines"), is_free=is_free)
+    rows = counted.order_by("is_free", "-paid_at")[:MOST_SHOWN]
     before = accumulate((order.line_count for order in rows), initial=0)
     shown: list[Order] = [
         order for order, lines in zip(rows, before, strict=False) if lines < MOST_LINES_SHOWN
     ]
+    shown.sort(key=lambda order: order.paid_at or order.created_at, reverse=True)
     prefetch_related_objects(shown, *SHOWN_WITH_ORDERS)
     return shown
 

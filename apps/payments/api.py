@@ -181,8 +181,10 @@ def _recipient(checkout: Checkout) -> str:
     """The address to which the checkout's gift goes, or an empty text."""
     if checkout.gift is not None or not checkout.keeps_gift:
         return checkout.gift.email if checkout.gift is not None else ""
+    # As the checkout finds the order that it continues.
     of_key = Order.objects.with_key(checkout.order_key)
-    stored = Gift.objects.filter(Q(order=checkout.order_id) | Q(order__in=of_key)).first()
+    continued = Q(order=checkout.order_id) if checkout.order_id else Q(order__in=of_key)
+    stored = Gift.objects.filter(continued).first()
     return stored.recipient_email if stored is not None else ""
 
 

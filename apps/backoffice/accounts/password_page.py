@@ -10,6 +10,7 @@ from django import forms
 from django.contrib.admin.forms import AdminPasswordChangeForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import PasswordChangeView
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse, reverse_lazy
@@ -18,10 +19,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from apps.backoffice.accounts.account_changes import Change, mail_change
 from apps.backoffice.accounts.sign_in import check_own_password
+from apps.core.errors import TooManyRequests
 from apps.core.password_length import STAFF_MINIMUM
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import PASSWORD, SENT_ON, carried_fields, note_password
+from apps.core.web.throttle import Limit
 
+# Each begins a new count of forms (`site.PRESSES`). A mailed link takes no part of it.
+OWN_CHANGES = Limit("own-password", times=5, seconds=86_400)
 NEW_PASSWORD = (
     f"Al menos {STAFF_MINIMUM} caracteres. No valen una contraseña corriente, solo cifras, ni algo "
     "parecido a tu nombre o a tu correo."
@@ -67,6 +72,15 @@ class ChangeForm(AdminPasswordChangeForm):
         password: str = self.cleaned_data["old_password"]
         check_own_password(self.request, password)
         return password
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            try:
+                OWN_CHANGES.count_key(str(self.request.user.pk))
+            except TooManyRequests as refusal:
+                raise ValidationError(refusal.message) from refusal
+        return data
 
 
 class ChangePassword(PasswordChangeView):

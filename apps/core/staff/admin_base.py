@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -73,6 +74,8 @@ FORM_FIELDS: dict[Any, dict[str, Any]] = {
 _ROW_NUMBER = re.compile(r"form-\d+-id")
 # The most rows that a list counts and offers pages for. Older rows are found by search and filter.
 MOST_COUNTED = 2_000
+# Letters of the order of a list in its address, which has numbers of columns.
+LONGEST_ORDER = 60
 # Links to other rows, such as the subjects of a teacher, of all rows that are deleted together.
 MOST_LINKS_DELETED = 2_000
 # The most rows of one file.
@@ -147,7 +150,12 @@ class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
         return SearchedList
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Refuse a date outside the calendar: the year 9999 of a date hierarchy has no next one."""
+        """Refuse an order by hundreds of columns, and a date outside the calendar.
+
+        The year 9999 of a date hierarchy has no next one.
+        """
+        if len(request.GET.get(ORDER_VAR, "")) > LONGEST_ORDER:
+            raise IncorrectLookupParameters
         try:
             return super().get_changelist_instance(request)
         except (OverflowError, ValueError) as error:
@@ -445,10 +453,13 @@ def links(*items: SafeString) -> SafeString:
     return format_html_join(SafeString(" · "), "{}", ((link,) for link in items))
 
 
-def moment(field: str, label: str) -> Callable[[Model], str]:
-    """A list column that shows a datetime as "21/11/2026 07:13", shorter than Django's format."""
+def moment(field: str, label: str, *, ordering: str = "") -> Callable[[Model], str]:
+    """A list column that shows a datetime as "21/11/2026 07:13", shorter than Django's format.
 
-    @admin.display(description=label, ordering=field)
+    A property needs the name of a column for its `ordering`.
+    """
+
+    @admin.display(description=label, ordering=ordering or field)
     def shown(row: Model) -> str:
         at = getattr(row, field)
         return f"{localtime(at):%d/%m/%Y %H:%M}" if at else NOTHING

@@ -134,7 +134,7 @@ class DeletedRowAdmin(ReadOnlyAdmin):
         "about_shown",
         "deleted_by",
         moment("deleted_at", "borrado"),
-        moment("kept_until", "se puede recuperar hasta"),
+        moment("kept_until", "se puede recuperar hasta", ordering="deleted_at"),
     )
     list_filter = ("deleted_at",)
     search_fields = ("object_repr", "deleted_by")
