@@ -27,6 +27,7 @@ from apps.classroom.one_sign_in import switch, way_back
 from apps.classroom.progress import progress_of
 from apps.core.dates import today
 from apps.core.errors import TooManyRequests
+from apps.core.money import to_euros
 from apps.core.privacy import export_all
 from apps.core.web.response_headers import private_form_page
 from apps.core.web.throttle import Limit, plain_refusal, widest_network
@@ -34,6 +35,7 @@ from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
 from apps.orders.mails import has_paid
 from apps.orders.models import Order
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import SOLD
 from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.plan.plan_link import plan_url
@@ -240,7 +242,7 @@ def _newest_orders(student: Student) -> list[Order]:
     Those that were paid with money come before the others: strangers, too, make orders that cost
     nothing in the student's name.
     """
-    is_free = Case(When(total_amount=0, then=1), default=0)
+    is_free = Case(When(total_amount__lt=to_euros(CARD_MINIMUM_CENTS), then=1), default=0)
     counted = orders_of(student).annotate(line_count=Count("lines"), is_free=is_free)
     rows = counted.order_by("is_free", "-paid_at")[:MOST_SHOWN]
     before = accumulate((order.line_count for order in rows), initial=0)

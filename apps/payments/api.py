@@ -1,4 +1,5 @@
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import NO_STORE
 from apps.core.web.throttle import Limit, client_networks, counted_once_done, widest_network
 from apps.orders.checkout.by_transfer import TransferUnavailable
+from apps.orders.checkout.existing_order import credentials, open_order
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import (
     AlreadyBought,
@@ -181,11 +183,13 @@ def _recipient(checkout: Checkout) -> str:
     """The address to which the checkout's gift goes, or an empty text."""
     if checkout.gift is not None or not checkout.keeps_gift:
         return checkout.gift.email if checkout.gift is not None else ""
-    # As the checkout finds the order that it continues.
-    of_key = Order.objects.with_key(checkout.order_key)
-    continued = Q(order=checkout.order_id) if checkout.order_id else Q(order__in=of_key)
-    stored = Gift.objects.filter(continued).first()
-    return stored.recipient_email if stored is not None else ""
+    # Without the order's token the answer must not tell whose gift it is.
+    with suppress(OrderNotFound, AlreadyPaid):
+        if (named := credentials(checkout)) is not None:
+            order = open_order(order_id=named[0], token=named[1])
+            stored = Gift.objects.filter(order=order).first()
+            return stored.recipient_email if stored is not None else ""
+    return ""
 
 
 def _may_remind(request: Request) -> bool:

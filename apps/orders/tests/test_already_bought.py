@@ -158,6 +158,9 @@ def test_mailbox_is_given_a_bounded_number_of_free_orders_a_day(subject, monkeyp
     assert give("y", **gift, **free) == 429
     assert give("z", **gift, **key) == 200
     assert give("z", **free, **key) == 429
+    # Without the order's token nobody learns to whom its gift goes.
+    order = Order.objects.get(email="z@example.com")
+    assert give("w", **free, recovery_order_id=order.pk, token="wrong") == 404
 
 
 def test_repeated_purchases_are_read_once(ana, subject):
