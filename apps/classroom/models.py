@@ -161,7 +161,7 @@ class Provisioning(RetriedWork):
     mail = models.CharField(
         max_length=40, default=ACCESS_MAIL, db_default=ACCESS_MAIL, editable=False
     )
-    # Nothing was paid for the order: access that was paid is provided first.
+    # Whether a code alone paid the order. Access that was paid with money is provided first.
     costs_nothing = models.BooleanField(default=False, db_default=False, editable=False)
     resends = models.PositiveSmallIntegerField("reenvíos del correo", default=0)
     last_resend_at = models.DateTimeField("último reenvío", null=True, blank=True)
@@ -179,6 +179,11 @@ class Provisioning(RetriedWork):
                 fields=("order_id",), condition=~Q(status="created"), name="provisioning_unfinished"
             ),
         )
+
+    @classmethod
+    def being_provided(cls) -> models.QuerySet["Provisioning"]:
+        """The rows that workers provide at the moment."""
+        return cls.objects.filter(status=cls.Status.PENDING, leased_until__gt=timezone.now())
 
     @property
     def task_priority(self) -> int | None:

@@ -22,11 +22,7 @@ REASON = "Alumnos unidos"
 
 def is_providing_access(students: list[int]) -> bool:
     """Whether a worker provides an access of one of these students at the moment."""
-    return Provisioning.objects.filter(
-        student__in=students,
-        status=Provisioning.Status.PENDING,
-        leased_until__gt=timezone.now(),
-    ).exists()
+    return Provisioning.being_provided().filter(student__in=students).exists()
 
 
 def lock_access(students: list[int]) -> bool:

@@ -18,9 +18,7 @@ class BeingProvided(Conflict):
 
 def is_being_provided(order_id: int) -> bool:
     """Whether a worker provides the order's access at the moment."""
-    return Provisioning.objects.filter(
-        order_id=order_id, status=Provisioning.Status.PENDING, leased_until__gt=timezone.now()
-    ).exists()
+    return Provisioning.being_provided().filter(order_id=order_id).exists()
 
 
 @transaction.atomic

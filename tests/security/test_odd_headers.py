@@ -95,7 +95,7 @@ READ_BY_SOMEBODY = [
 
 @pytest.fixture
 def passed_on(monkeypatch):
-    """What the last request left for Django to read."""
+    """The headers of the last request that are left for Django to read."""
     environ = {}
 
     def take(_, left, start_response):

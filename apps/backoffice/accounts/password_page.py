@@ -25,7 +25,8 @@ from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import PASSWORD, SENT_ON, carried_fields, note_password
 from apps.core.web.throttle import Limit
 
-# Each begins a new count of forms (`site.PRESSES`). A mailed link takes no part of it.
+# Changes of one's own password: each begins a new count of forms (`site.PRESSES`). A password that
+# a mailed link sets is not counted.
 OWN_CHANGES = Limit("own-password", times=5, seconds=86_400)
 NEW_PASSWORD = (
     f"Al menos {STAFF_MINIMUM} caracteres. No valen una contraseña corriente, solo cifras, ni algo "

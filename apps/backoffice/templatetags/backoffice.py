@@ -86,7 +86,7 @@ def on_site(row: Model) -> str:
 def last_changes(user: Any) -> list[LogEntry]:
     """The objects that a member of staff has changed last, each with its last change."""
     entries = LogEntry.objects.filter(user=user.pk).select_related("content_type")
-    # What an import has changed has thousands of letters.
+    # The text of an entry is not shown: that of an import has thousands of letters.
     entries = entries.defer("change_message")
     last: dict[Any, LogEntry] = {}
     for entry in entries[:MOST_ENTRIES]:

@@ -22,6 +22,7 @@ from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.money import grouped
 from apps.core.staff.limits import OverLimit
+from apps.core.web.throttle import Limit
 
 MOST_SHOWN = 500
 # Lines of one entry of the log, and rows of an import that are logged with their values.
@@ -31,6 +32,8 @@ MOST_LOGGED = 10_000
 # with more is refused: rows that are left out would hide what they change.
 LONGEST_ENTRY = 20_000
 LONGEST_LOG = 5_000_000
+# Files of one account: the log keeps what each import changes.
+UPLOADS_A_DAY = Limit("catalogue-uploads", times=100, seconds=86_400)
 # Mails that wait go first.
 PRIORITY = -10
 # The page asks every two seconds.
@@ -53,7 +56,9 @@ def store_upload(*, by: Any, name: str, content: bytes) -> CatalogueUpload:
     """Store a file for its reading. It replaces the files of this account that wait: each is large.
 
     A file that is being imported stays, and so does the row that says what an import has changed.
+    Raises TooManyRequests above the files of a day.
     """
+    UPLOADS_A_DAY.count_key(str(by.pk))
     with transaction.atomic():
         earlier = CatalogueUpload.objects.select_for_update().filter(uploaded_by=by)
         waiting = earlier.exclude(state__in=(State.IMPORTING, State.IMPORTED))

@@ -25,25 +25,16 @@ from apps.core.staff.fresh_password import (
     fresh_password_required,
     password_is_fresh,
 )
-from apps.core.web.throttle import Limit
 
 # About 20,000 subjects with their lessons. Larger files need the import command.
 MOST_UPLOADED_BYTES = 20_000_000
 UPLOAD_LIFE = timedelta(days=1)
-# Of one account: the log keeps what each import changes.
-UPLOADS_A_DAY = Limit("catalogue-uploads", times=100, seconds=86_400)
 # The page then names the process that may be missing.
 LATE_AFTER = timedelta(minutes=5)
 
 
 class UploadForm(forms.Form):
-    """A file. Each one that could be stored counts towards its sender's day."""
-
     file = forms.FileField(label="Archivo", max_length=200)
-
-    def __init__(self, *args: Any, by: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.by = by
 
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]
@@ -52,10 +43,6 @@ class UploadForm(forms.Form):
                 "El archivo es demasiado grande: aquí caben 20 MB. Para uno mayor está "
                 "«manage.py import_catalogue»."
             )
-        try:
-            UPLOADS_A_DAY.count_key(str(self.by.pk))
-        except TooManyRequests as refusal:
-            raise ValidationError(refusal.message) from refusal
         return file
 
 
@@ -94,12 +81,16 @@ def upload(request: HttpRequest) -> HttpResponse:
     """Show the form. Store a file for a worker and redirect to its page."""
     if not may_import(request):
         raise PermissionDenied
-    form = UploadForm(request.POST or None, request.FILES or None, by=_staff(request))
+    form = UploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
         CatalogueUpload.objects.filter(uploaded_at__lt=timezone.now() - UPLOAD_LIFE).delete()
-        stored = store_upload(by=_staff(request), name=file.name, content=file.read())
-        return redirect("admin:catalogue_import_preview", stored.pk)
+        try:
+            stored = store_upload(by=_staff(request), name=file.name, content=file.read())
+        except TooManyRequests as refusal:
+            form.add_error("file", refusal.message)
+        else:
+            return redirect("admin:catalogue_import_preview", stored.pk)
     return _page(request, "catalogue/import.html", form=form)
 
 

@@ -161,7 +161,7 @@ def test_log_of_an_import_has_a_bounded_number_of_letters(client, carla, monkeyp
 
 
 def test_account_uploads_a_bounded_number_of_files_a_day(client, carla, monkeypatch):
-    monkeypatch.setattr(views, "UPLOADS_A_DAY", Limit("few", times=1, seconds=86_400))
+    monkeypatch.setattr(uploads, "UPLOADS_A_DAY", Limit("few", times=1, seconds=86_400))
     make_subject()
     assert "fingerprint" in client.post(IMPORT, file()).context
     assert "Demasiad" in client.post(IMPORT, file()).text

@@ -1,7 +1,7 @@
 """Answers, notes, assignees and states of leads. Each change is kept in the conversation."""
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import transaction
 
@@ -73,10 +73,10 @@ def assign_lead(*, lead_id: int, assignee: Any | None, author: Any) -> bool:
     name = assignee.get_username() if assignee else "nadie"
     if not _has_room_for_changes(lead):
         return True
-    add_entry(lead, LeadEntry.Kind.ASSIGNED, author, f"Asignada a {name}")
+    entry = add_entry(lead, LeadEntry.Kind.ASSIGNED, author, f"Asignada a {name}")
     if assignee is not None and assignee != author and assignee.email:
         queue_mail(
-            key=f"lead-assigned:{uuid4()}",
+            key=f"lead-assigned:{entry.pk}",
             template="lead_assigned",
             to=assignee.email,
             context={"lead_id": lead.pk, "by": author.get_username()},

@@ -168,9 +168,8 @@ def _check_number(request: OrderRequest, user: Any) -> None:
     by a transfer does not count: anybody may have typed the address.
     """
     by_staff = StaffOrder.objects.filter(by_buyer=False, canceled_at=None, exchanged_line=None)
-    waiting = by_staff.filter(
-        order__student__email=request.email.strip().lower(), order__status=OrderStatus.CART
-    )
+    student = Student.objects.with_email(request.email)
+    waiting = by_staff.filter(order__student=student, order__status=OrderStatus.CART)
     if request.exchanged_line is None and waiting.count() >= MOST_OPEN:
         raise OrderRefused(
             f"Para este correo hay ya {MOST_OPEN} pedidos abiertos: usa uno de ellos."
