@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.core.errors import AcademyError, CrossSite, NotFound, TooManyRequests
 from apps.core.web.api import refuse_cross_site
 from apps.core.web.response_headers import private_form_page, private_page
-from apps.core.web.throttle import Limit, plain_refusal
+from apps.core.web.throttle import Limit, plain_refusal, widest_network
 from apps.invoices.billing import (
     InvoiceByLink,
     full_invoice_of,
@@ -31,7 +31,7 @@ from apps.orders.models import Order
 
 REQUESTS = Limit("factura", times=20, seconds=600)
 DOWNLOADS = Limit("factura-pdf", times=60, seconds=600)
-# Each, also of a refused form, asks a dozen tables: 30 ms.
+# Each, also of a refused form, asks a dozen tables: 30 ms. Others may know the payment's id.
 PAGES_OF_ORDER = Limit("factura-pagina-order", times=100, seconds=600)
 # A PDF costs up to 450 ms of CPU, and the link of an order may be anywhere.
 DOWNLOADS_OF_ORDER = Limit("factura-pdf-order", times=20, seconds=600)
@@ -53,7 +53,7 @@ def factura(request: HttpRequest) -> HttpResponse:
         context = {"refusal": refusal.message, "noindex": True}
         return render(request, "invoices/invoices.html", context, status=refusal.status)
     try:
-        PAGES_OF_ORDER.count_key(str(order.pk))
+        PAGES_OF_ORDER.count_key(f"{order.pk} {widest_network(request)}")
     except TooManyRequests as refusal:
         return plain_refusal(refusal)
     if request.method == "POST":

@@ -246,10 +246,11 @@ def _move_order(order: Order, *, before: Student, to: Student) -> None:
     )
     Consent.objects.filter(order_id=order.pk).update(student=to)
     PromoUse.objects.filter(order=order).update(student=to)
-    move_rewards_of(order, before=before, to=to, actor=ACTOR)
     # The access of a gift is not the buyer's.
     if not Gift.objects.filter(order=order).exists():
         _move_access(order, to)
+    # From here on mails may lock a count for which orders of this student wait.
+    move_rewards_of(order, before=before, to=to, actor=ACTOR)
     if not before.orders.exists():
         # Nobody but this buyer has typed them, and they are not the other address's to read.
         Student.objects.filter(pk=before.pk).update(first_name="", last_name="", phone="")

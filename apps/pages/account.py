@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Case, Count, QuerySet, When, prefetch_related_objects
+from django.db.models import Count, Exists, OuterRef, QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
@@ -27,7 +27,6 @@ from apps.classroom.one_sign_in import switch, way_back
 from apps.classroom.progress import progress_of
 from apps.core.dates import today
 from apps.core.errors import TooManyRequests
-from apps.core.money import to_euros
 from apps.core.privacy import export_all
 from apps.core.web.response_headers import private_form_page
 from apps.core.web.throttle import Limit, plain_refusal, widest_network
@@ -35,7 +34,6 @@ from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
 from apps.orders.mails import has_paid
 from apps.orders.models import Order
-from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import SOLD
 from apps.orders.offer.lesson_credit import paid_for_lessons
 from apps.orders.plan.plan_link import plan_url
@@ -239,12 +237,14 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
 def _newest_orders(student: Student) -> list[Order]:
     """The newest MOST_SHOWN orders, fewer if they have MOST_LINES_SHOWN lines.
 
-    Those that were paid with money come before the others: strangers, too, make orders that cost
-    nothing in the student's name.
+    Those that a code made free come last: strangers, too, make them in the student's name.
     """
-    is_free = Case(When(total_amount__lt=to_euros(CARD_MINIMUM_CENTS), then=1), default=0)
-    counted = orders_of(student).annotate(line_count=Count("lines"), is_free=is_free)
-    rows = counted.order_by("is_free", "-paid_at")[:MOST_SHOWN]
+    is_free = Exists(Order.objects.filter(pk=OuterRef("pk")).free_by_code())
+    newest = orders_of(student).annotate(is_free=is_free).order_by("is_free", "-paid_at")
+    # Lines are counted of these orders alone.
+    rows = newest.filter(pk__in=newest.values("pk")[:MOST_SHOWN]).annotate(
+        line_count=Count("lines")
+    )
     before = accumulate((order.line_count for order in rows), initial=0)
     shown: list[Order] = [
         order for order, lines in zip(rows, before, strict=False) if lines < MOST_LINES_SHOWN

@@ -162,7 +162,7 @@ class ProcessCheckout(PublicAPIView):
             and (checkout.save_for_later or checkout.by_transfer or is_free)
         )
         uses = [(FORM_MAILS_OF_NETWORK, widest_network(request))] if mails_stranger else []
-        if is_free:
+        if is_free and not checkout.save_for_later:
             # Strangers who type the address use up none of its owner's.
             who = "owner" if checkout.buyer_is_known else "stranger"
             uses.append((FREE_ORDERS, f"{who} {email_identity(checkout.email)}"))

@@ -294,7 +294,14 @@ def percent_of_a_reserved_code_raised(client, clerk, too_much):
 
 def code_that_had_no_number_of_uses(client, clerk, too_much):
     code = make_promo(value="10", max_uses=None)
-    return change_code(client, code, value="20", max_uses="5" if too_much else "4")
+    return change_code(client, code, value="20", max_uses="3" if too_much else "2")
+
+
+def code_without_a_number_for_larger_carts(client, clerk, too_much):
+    """5 % of any cart, and then 12 € of one of 60 €: the example of 5 % costs as much."""
+    code = make_promo(value="5", max_uses=None)
+    changes = {"kind": "FIJO", "value": "12", "minimum_cart": "60"}
+    return change_code(client, code, **changes, max_uses="1000" if too_much else "8")
 
 
 def code_for_one_degree(too_much, **more):
@@ -952,7 +959,7 @@ WAYS = [
     percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
     percent_of_a_large_cart, many_codes, change_of_a_code, percent_of_a_code_raised,
     percent_of_a_reserved_code_raised,
-    code_that_had_no_number_of_uses,
+    code_that_had_no_number_of_uses, code_without_a_number_for_larger_carts,
     code_without_its_restriction, code_for_another_subject, code_without_its_restriction_or_number,
     code_for_more_uses_of_a_student, code_for_smaller_carts,
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,

@@ -55,7 +55,7 @@ def tables():
     found = {}
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         lines = re.findall(r"^\| (.+) \|$", section, re.MULTILINE)[2:]
-        rows = [[cell.strip("` ") for cell in line.split(" | ")] for line in lines]
+        rows = [[cell.replace("`", "").strip() for cell in line.split(" | ")] for line in lines]
         found[section.partition("\n")[0]] = rows
     return found
 
@@ -69,11 +69,16 @@ def asked():
         for verb, groups in zip(VERBS, cells, strict=True):
             groups, _, other = groups.partition(" by ")
             nobody = groups in ("never", "superusers")
-            name = None if nobody else other.strip("`") or f"{app}.{verb}_{model}"
+            name = None if nobody else other or f"{app}.{verb}_{model}"
             found[label, verb] = (name, groups)
     for heading in ("Other addresses", "Actions on lists", "Parts of pages"):
         found |= {name: (permission, groups) for name, permission, groups in tables()[heading]}
     return found
+
+
+def has_all(user, permissions):
+    """Whether the user has each permission of a cell, such as "a.view_x and b.view_y"."""
+    return user.has_perms(permissions.split(" and "))
 
 
 @cache
@@ -157,7 +162,8 @@ def test_groups_of_tables_have_the_permissions():
         having.setdefault(f"{app}.{codename}", set()).add(group)
     for name, (permission, groups) in asked().items():
         if permission is not None:
-            assert {LETTERS[letter] for letter in groups.split()} == having[permission], name
+            expected = set.intersection(*(having[each] for each in permission.split(" and ")))
+            assert {LETTERS[letter] for letter in groups.split()} == expected, name
 
 
 @pytest.mark.parametrize("who", [*OUTSIDE, *INSIDE])
@@ -174,7 +180,7 @@ def test_every_address_lets_in_whom_its_table_lists(who, rows, settings):
         if who in OUTSIDE and route not in open_to_all:
             may = False
         else:
-            may = permission is not None and (not permission or user.has_perm(permission))
+            may = permission is not None and (not permission or has_all(user, permission))
         # A permission to view opens the form that changes the row; it saves nothing.
         reads = key is not None and key[1] == "change" and who in INSIDE
         if may:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.validators import MaxLengthValidator
 from django.db.models import CharField, TextField
 from django.test import Client, RequestFactory
@@ -96,6 +96,22 @@ def test_friend_code_does_not_take_the_name_of_another_code(editor):
     assert (academys.code, academys.active) == ("OTONO50", False)
     own.refresh_from_db()
     assert own.code == "AMIGO-MIO12345"
+
+
+@pytest.mark.parametrize("group", ["Atención", "Contabilidad"])
+def test_friend_code_stays_one_of_its_student(editor, group):
+    """Another student would be rewarded for each friend, and others would be no friends."""
+    User.objects.get().groups.add(Group.objects.get(name=group))
+    owner = Student.objects.create(email="ana@example.com")
+    other = Student.objects.create(email="carla.privada@example.com")
+    code = make_promo("AMIGO-ANAANA12", kind="FIJO", value="15", is_referral_code=True,
+                      student=owner)  # fmt: skip
+    counted = {"max_uses": "1000000", "minimum_cart": "75"}
+
+    for changes in ({"student": other.pk}, {"is_referral_code": None}):
+        assert "student" not in form_of(editor, admin_url(PromoCode, "change", code.pk))
+        change(editor, code, **changes, **counted)
+        assert (code.is_referral_code, code.student) == (True, owner)
 
 
 def test_lesson_with_its_course_is_not_deleted_in_its_subjects_form(editor):

@@ -45,8 +45,8 @@ FAILED = (
 )
 
 TOO_MUCH_TEXT = (
-    "cambia más texto del que guarda de una vez el registro de actividad. Divídelo en varios "
-    "archivos."
+    "El archivo cambia más texto del que guarda de una vez el registro de actividad. Divídelo en "
+    "varios archivos."
 )
 
 State = CatalogueUpload.State

@@ -58,8 +58,10 @@ def _on_one_line(text: str) -> str:
 
 def _traceback(text: str, indent: str = "") -> str:
     """The end of a traceback, which names the error. Only its own lines end."""
-    # Twice as much is redacted: that may shorten it.
-    kept = redacted(text[-2 * LONGEST_TRACEBACK :])[-LONGEST_TRACEBACK:]
+    # Twice as much is redacted: that may shorten it. It begins with a whole word.
+    if len(text) > 2 * LONGEST_TRACEBACK:
+        text = text[-2 * LONGEST_TRACEBACK :].partition(" ")[2]
+    kept = redacted(text)[-LONGEST_TRACEBACK:]
     return "\n".join(indent + _on_one_line(line) for line in kept.split("\n"))
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
-from urllib.parse import unquote_plus
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -22,6 +21,10 @@ MOST_SINGLE = 200
 # The most numbers or ranges of one entry: as many as an action may take rows (`MOST_COUNTED`).
 MOST_LISTED = 2_000
 LONGEST_FILTER = 300
+# Letters of one parameter in it.
+LONGEST_VALUE = 80
+# Parameters of a list's address that choose no rows.
+NO_FILTERS = ("o", "p", "e", "all", "_facets")
 # The most rows of an entry that a link of the log leads to.
 MOST_FOLLOWED = 100_000
 
@@ -55,15 +58,16 @@ def log_rows(
 
 
 def _filter_of(request: HttpRequest) -> str:
-    """The filters of a list as its address has them, on one line, and what was searched last.
-
-    The order comes from the address, too, may have any length, and chooses no rows.
-    """
-    query = request.GET.copy()
-    query.pop("o", None)
-    searched = query.pop("q", [])
-    query.setlist("q", searched)
-    return " ".join(unquote_plus(query.urlencode()).split())
+    """What was searched in a list, and its filters as its address has them, on one line."""
+    # Of most parameters the last value alone counts.
+    chosen = {
+        name: ",".join(reversed(values))
+        for name, values in request.GET.lists()
+        if name not in NO_FILTERS
+    }
+    names = sorted(chosen, key=lambda name: name != "q")
+    parts = [f"{name}={chosen[name][:LONGEST_VALUE]}" for name in names]
+    return "&".join(" ".join(part.split()) for part in parts)
 
 
 def _listed(numbers: Sequence[Any], *, list_filter: str) -> str:

@@ -59,8 +59,8 @@ class _ChecksOffer(_ModelForm):
             return total
         before = type(self).offered_cents(stored)
         if before is None:
-            # Without a number of uses it may have been used as often as it may be now.
-            before = type(self).offered_cents({**stored, "max_uses": changed["max_uses"]}) or 0
+            # A number of uses alone only limits it. What else changes is offered with all of them.
+            return total if {*self.changed_data} - HARMLESS - {"max_uses"} else 0
         return max(0, total - before)
 
     def _is_for_more_courses(self, data: dict[str, Any]) -> bool:

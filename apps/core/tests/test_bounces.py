@@ -94,8 +94,10 @@ def test_body_that_is_no_event_is_refused(client, mail, body):
     assert post(client, body) == 400
 
 
-def test_stranger_without_the_password_changes_nothing(client, mail):
+def test_stranger_without_the_password_changes_nothing(client, mail, caplog):
     assert post(client, event(), password="faro:otro") == 400
+    # Without the reason nobody would notice a wrong secret in the settings.
+    assert "basic auth" in caplog.text
     assert client.post(ADDRESS, event(), "application/json").status_code == 400
     mail.refresh_from_db()
     assert mail.status == Mail.Status.SENT

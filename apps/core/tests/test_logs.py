@@ -85,6 +85,12 @@ def test_hostile_text_stays_in_one_short_line_of_its_record():
         assert secret not in first
 
 
+def test_end_of_a_long_traceback_begins_with_a_whole_word():
+    """The end of a token is not known for one."""
+    tokens = " ".join(["0123456789abcdef" * 4] * 600)
+    assert "abcdef" not in RedactingFormatter().formatStack(f"Stack\n{tokens}\nValueError: x")
+
+
 @pytest.fixture
 def console():
     """The output of the project's logging configuration."""

@@ -108,15 +108,18 @@ def _conversation(lead: Lead) -> list[ConversationEntry]:
     return [ConversationEntry(entry, mails.get(entry.mail_key)) for entry in entries]
 
 
-def _conversions(lead: Lead, user: Any) -> list[Fact]:
-    """Links to the forms that make a quote, a code or an order of the lead.
+# Quotes and orders are for users who may see subjects: the others can't choose any.
+MAY_QUOTE = ("leads.answer_lead", "catalogue.view_subject")
+MAY_GIVE_CODE = ("leads.give_lead_code",)
+MAY_ORDER = ("orders.add_stafforder", "catalogue.view_subject")
 
-    Quotes and orders are for users who may see subjects: the others can't choose any.
-    """
+
+def _conversions(lead: Lead, user: Any) -> list[Fact]:
+    """Links to the forms that make a quote, a code or an order of the lead."""
     ways = (
-        ("Presupuesto", "quote", ("leads.answer_lead", "catalogue.view_subject")),
-        ("Código personal", "code", ("leads.give_lead_code",)),
-        ("Pedido", "order", ("orders.add_stafforder", "catalogue.view_subject")),
+        ("Presupuesto", "quote", MAY_QUOTE),
+        ("Código personal", "code", MAY_GIVE_CODE),
+        ("Pedido", "order", MAY_ORDER),
     )
     return [
         Fact("", label, reverse(f"admin:leads_lead_{name}", args=[lead.pk]))

@@ -1,6 +1,6 @@
 """The page of one lead: what was sent, the conversation, and the forms to go on with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import forms
@@ -16,7 +16,7 @@ from django.utils.decorators import method_decorator
 from apps.core.errors import AcademyError
 from apps.core.staff.admin_log import log_reading
 from apps.core.staff.fresh_password import fresh_password_required
-from apps.leads.inbox.contents import contents_of
+from apps.leads.inbox.contents import MAY_GIVE_CODE, MAY_ORDER, MAY_QUOTE, contents_of
 from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead, set_status
 from apps.leads.inbox.convert import give_code, order_values, send_quote_to
 from apps.leads.inbox.forms import (
@@ -40,18 +40,18 @@ class LeadPage:
         self._admin = model_admin
 
     def urls(self) -> list[URLPattern]:
-        """The addresses that the page's forms are sent to, each with its permission."""
+        """The addresses that the page's forms are sent to, each with its permissions."""
         return [
-            self._url("responder", "leads_lead_answer", "leads.answer_lead", self._answer),
-            self._url("anotar", "leads_lead_note", "leads.change_lead", self._note),
-            self._url("presupuesto", "leads_lead_quote", "leads.answer_lead", self._quote),
-            self._url("codigo", "leads_lead_code", "leads.give_lead_code", self._code),
-            self._url("pedido", "leads_lead_order", "orders.add_stafforder", self._order),
+            self._url("responder", "leads_lead_answer", ("leads.answer_lead",), self._answer),
+            self._url("anotar", "leads_lead_note", ("leads.change_lead",), self._note),
+            self._url("presupuesto", "leads_lead_quote", MAY_QUOTE, self._quote),
+            self._url("codigo", "leads_lead_code", MAY_GIVE_CODE, self._code),
+            self._url("pedido", "leads_lead_order", MAY_ORDER, self._order),
         ]
 
-    def _url(self, ending: str, name: str, permission: str, view: View) -> URLPattern:
+    def _url(self, ending: str, name: str, permissions: Sequence[str], view: View) -> URLPattern:
         def checked(request: HttpRequest, pk: int) -> HttpResponse:
-            if not request.user.has_perm(permission):
+            if not request.user.has_perms(permissions):
                 raise PermissionDenied
             return view(request, self._lead(request, str(pk)))
 

@@ -44,9 +44,13 @@ class GiftForm(ModelForm[Gift]):
         if "recipient_email" in self.changed_data and is_being_provided(self.instance.order_id):
             self.add_error("recipient_email", BeingProvided.message)
         self._refuse_to_unblock()
-        if "recipient_email" in self.changed_data and not self.errors:
-            self._count_move(data["recipient_email"])
         return data
+
+    def _post_clean(self) -> None:
+        """Count a new address, if nothing else refuses the form."""
+        super()._post_clean()  # type: ignore[misc]
+        if "recipient_email" in self.changed_data and not self.errors:
+            self._count_move(self.cleaned_data["recipient_email"])
 
     def _refuse_to_unblock(self) -> None:
         """The access of a blocked recipient would be open to another mailbox of theirs."""

@@ -21,6 +21,7 @@ from apps.orders.models.statuses import (
     SOLD,
     EventKind,
     OrderStatus,
+    PaymentKind,
     PaymentStatus,
     RefusalKind,
 )
@@ -50,6 +51,14 @@ class OrderQuerySet(models.QuerySet["Order"]):
     def money_was_paid(self) -> "OrderQuerySet":
         """Orders for which money was paid at some time, whatever was refunded since."""
         return self.filter(status__in=EVER_PAID, total_amount__gte=to_euros(CARD_MINIMUM_CENTS))
+
+    def free_by_code(self) -> "OrderQuerySet":
+        """Orders that a code alone has paid, and not what an exchange or bought lessons left."""
+        free = self.filter(
+            total_amount__lt=to_euros(CARD_MINIMUM_CENTS), payments__kind=PaymentKind.FREE
+        )
+        credited = OrderLine.objects.filter(order=OuterRef("pk"), credit__gt=0)
+        return free.filter(~Exists(credited))
 
     def has_customer(self, email: str) -> bool:
         """Whether money was paid for an order of this address's student a day ago or earlier.

@@ -26,7 +26,7 @@ from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift, Order, OrderLine, Refund
 from apps.orders.models.order import CARD_MINIMUM_CENTS
-from apps.orders.models.statuses import DELIVERABLE, EventKind, PaymentKind
+from apps.orders.models.statuses import DELIVERABLE, EventKind
 from apps.orders.offer.bought_before import lines_bought_before
 from apps.students.models import Student
 from apps.students.services import find_or_create_student
@@ -57,9 +57,8 @@ def open_access(order: Order) -> None:
 
 
 def _costs_nothing(order: Order) -> bool:
-    """Whether a code alone has paid the order, and not what an exchange has left."""
     is_free = order.total_cents < CARD_MINIMUM_CENTS
-    return is_free and order.payments.filter(kind=PaymentKind.FREE).exists()
+    return is_free and Order.objects.filter(pk=order.pk).free_by_code().exists()
 
 
 def check_gift_is_delivered(order_id: int) -> None:

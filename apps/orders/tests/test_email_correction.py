@@ -16,6 +16,7 @@ from apps.classroom.models import Account, Provisioning
 from apps.core.mail.recipient_limits import FORM_MAILS_OF_NETWORK
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail, SiteSettings
+from apps.orders import email_correction
 from apps.orders.by_staff.actions import change_address
 from apps.orders.by_staff.change import change_payment
 from apps.orders.email_correction import correction_url
@@ -32,6 +33,8 @@ from apps.students.services import change_email
 from tests.helpers.completion import confirm_correction
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.friend_codes import earn_reward
+from tests.helpers.parallel import while_it_waits
+from tests.helpers.shop import Api
 
 pytestmark = pytest.mark.django_db
 WRONG, RIGHT = "bruno@gmial.com", "bruno@gmail.com"
@@ -417,3 +420,26 @@ def test_order_whose_code_the_right_address_could_not_use_is_for_staff(api, sand
     assert (moved.email, moved.flag) == (RIGHT, "")
     assert kept.email == kept.student.email == WRONG
     assert "el código del pedido no valdría" in kept.flag
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_free_order_of_the_mistyped_mailbox_waits_for_nothing_that_waits_for_it(
+    api, work, monkeypatch
+):
+    """Both lock the student, and the count of mails to addresses that have paid nothing."""
+    make_promo("GRATIS", kind="PORCENTAJE", value="100")
+    subject = make_subject("Microeconomía")
+    free = checkout_body(whole(subject), total="0.00", email=WRONG, promo_code="GRATIS")
+    placed = api.checkout(free)
+    work()
+    correction = {"order_id": placed["order_id"], "token": placed["token"], "email": RIGHT}
+    assert api.post("orders/correct-email", correction)[0] == 200
+    answers = []
+    end = while_it_waits(
+        monkeypatch, email_correction, "move_rewards_of",
+        lambda: answers.append(Api().post("process-checkout", free)[0]),
+    )  # fmt: skip
+
+    assert confirm_correction() == 200
+    assert (end(), answers) == ([], [200])

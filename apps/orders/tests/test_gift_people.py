@@ -13,7 +13,7 @@ from apps.core.mail.registry import render_mail
 from apps.core.models import Mail, StaffAction
 from apps.core.privacy import CannotErase, erase_all, export_all, purge_all
 from apps.core.staff.admin_conflicts import SEEN
-from apps.core.staff.answer_limits import OF_AUTHOR
+from apps.core.staff.answer_limits import OF_AUTHOR, TO_MAILBOX
 from apps.orders.by_staff.merge_students import merge_students
 from apps.orders.models import Gift, Order
 from apps.orders.reads import paid_without_access
@@ -151,6 +151,8 @@ def test_address_of_a_gift_changes_only_after_a_fresh_password(
     assert "Cambiarlo pide tu contraseña" in refused.text
     gift.refresh_from_db()
     assert gift.recipient_email == LEO
+    # What is refused is no mail to that address.
+    assert TO_MAILBOX.used(LEA) == 0
 
 
 @pytest.mark.parametrize(

@@ -552,3 +552,5 @@ def test_subject_paid_with_credit_alone_keeps_it_in_an_order_that_staff_turned_t
     order = Order.objects.get(pk=shop.checkout(free)["order_id"])
 
     assert (order.status, order.lines.get().credit) == ("paid", Decimal("47.50"))
+    # Money was paid for the lessons: what a code alone has paid is provided last.
+    assert not Provisioning.objects.get(order_id=order.pk).costs_nothing

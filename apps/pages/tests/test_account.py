@@ -297,9 +297,13 @@ def test_account_shows_the_newest_orders_up_to_a_number_of_lines(signed_in, ana,
     orders = []
     for days in range(4):
         order = Order.objects.create(
-            student=ana, email=ana.email, status="paid", total_amount=days == 3,
+            student=ana, email=ana.email, status="paid", total_amount=0,
             payment_type="full_payment", paid_at=timezone.now() - timedelta(days=days),
         )  # fmt: skip
+        kind = "credit" if days == 3 else "free"
+        Payment.objects.create(
+            order=order, reference=str(days), kind=kind, status="succeeded", amount=0
+        )
         for part in "ab":
             subject = make_subject(f"Álgebra {days} {part}")
             OrderLine.objects.create(
@@ -308,7 +312,7 @@ def test_account_shows_the_newest_orders_up_to_a_number_of_lines(signed_in, ana,
             )  # fmt: skip
         orders.append(order)
     shown = re.findall(r"Pedido n.º (\d+)", read(signed_in.get("/mi-cuenta")))
-    # Strangers make orders that cost nothing: the oldest was paid with money.
+    # Strangers make orders that a code pays: the oldest was paid with what they had bought.
     assert shown == [str(orders[0].pk), str(orders[3].pk)]
 
 

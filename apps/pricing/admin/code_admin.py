@@ -187,9 +187,13 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
     def get_readonly_fields(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
         """A stored code keeps its text, which customers and the academy's own pages know.
 
-        Otherwise a friend code could take over that of another student or of the academy.
+        Otherwise a friend code could take over that of another student or of the academy. One that
+        is stored keeps its student, too, who is rewarded for each friend.
         """
-        return (*self.readonly_fields, "code") if obj else self.readonly_fields
+        if obj is None:
+            return self.readonly_fields
+        of_a_friend = ("is_referral_code", "student") if obj.is_referral_code else ()
+        return (*self.readonly_fields, "code", *of_a_friend)
 
     def has_change_permission(self, request: HttpRequest, obj: PromoCode | None = None) -> bool:
         is_hidden = obj is not None and obj.is_referral_code and not _may_see_owner(request)
