@@ -107,7 +107,7 @@ def _change(order_id: int, reason: str, change: Callable[[Provisioning], bool]) 
     row.save(update_fields=["paused_for", "withdrawn", "updated_at"])
     if row.status == Provisioning.Status.CREATED:
         update_enrolments(row.student, order_id=order_id)
-    elif not row.missing:
+    elif row.status == Provisioning.Status.PENDING and not row.missing:
         # Provisioning is not finished and will use the row as it is then.
         return
     queue_sync(row.student, order_id=order_id, reason=reason)

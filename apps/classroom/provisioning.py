@@ -92,14 +92,30 @@ def provision(order_id: int) -> None:
             _provide(provisioning)
         # Any error is stored in the row, and the access stays queued for a retry.
         except Exception as error:
+            _take_back_if_moved(provisioning)
             needs_staff = isinstance(error, NeedsStaff)
             problem = _problem_of(error)
-            Provisioning.objects.filter(pk=provisioning.pk).update(problem=problem)
+            held = Provisioning.objects.filter(student=provisioning.student_id)
+            held.filter(pk=provisioning.pk).update(problem=problem)
             provisioning.schedule_retry(
                 error,
                 lambda due_at: enqueue_provision(provisioning, run_after=due_at),
                 permanent=needs_staff,
             )
+
+
+@transaction.atomic
+def _take_back_if_moved(provisioning: Provisioning) -> Provisioning | None:
+    """The row under a lock; None if its access is another student's by now.
+
+    It moved after this worker's lease expired. The classroom is told once more.
+    """
+    locked = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
+    if locked.student_id == provisioning.student_id:
+        return locked
+    reason = "Cambio durante el alta"
+    queue_sync(provisioning.student, order_id=provisioning.order_id, reason=reason)
+    return None
 
 
 class CourseMissing(ClassroomError):
@@ -123,8 +139,8 @@ def _provide(provisioning: Provisioning) -> None:
 
     with transaction.atomic():
         # Another worker may have finished this row after this worker's lease expired.
-        locked = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
-        if locked.status == Provisioning.Status.CREATED:
+        locked = _take_back_if_moved(provisioning)
+        if locked is None or locked.status == Provisioning.Status.CREATED:
             return
         locked.status = Provisioning.Status.CREATED
         locked.last_error = locked.problem = ""
@@ -166,7 +182,9 @@ def _check(provisioning: Provisioning, sent: SendResult) -> None:
     messages = [row.message for row in sent.problems if closed.intersection(row.items)]
     with transaction.atomic():
         locked = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
-        if len(missing) < len(_items_left(locked)) and not locked.paused_for:
+        has_moved = locked.student_id != provisioning.student_id
+        is_part = len(missing) < len(_items_left(locked))
+        if is_part and not locked.paused_for and not has_moved:
             locked.missing = missing
             locked.save(update_fields=["missing", "updated_at"])
             _queue_access_mail(locked, occasion="part")

@@ -1,6 +1,6 @@
 """A student's rights: the sum of what the student's orders opened, paused and withdrew."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Literal
@@ -28,22 +28,37 @@ def rights_of(
 ) -> list[Right]:
     """The student's current rights, one for each item, from all provisioned orders.
 
-    An order of which only a part could be opened counts. `with_order` adds an order that is still
-    being provisioned, `without_order` leaves one out. If several orders open an item, it is open
-    until the latest of their ends. A student who was merged into another has lost it all.
+    An order of which only a part could be opened counts, and so does one that has failed: the
+    classroom may have opened it all the same, for example for an account that takes no links.
+    `with_order` adds an order that is still being provisioned, `without_order` leaves one out. If
+    several orders open an item, it is open until the latest of their ends. A student who was merged
+    into another has lost it all.
     """
     if student.merged_into is not None:
         return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
+    rows = _provided(student, with_order=with_order)
+    return _rights_in([row for row in rows if row.order_id != without_order], _lost(student))
+
+
+def _provided(student: Student, *, with_order: int | None = None) -> list[Provisioning]:
     rows = Provisioning.objects.filter(student=student).filter(
-        Q(status=Provisioning.Status.CREATED) | ~Q(missing=[]) | Q(order_id=with_order)
+        ~Q(status=Provisioning.Status.PENDING) | ~Q(missing=[]) | Q(order_id=with_order)
     )
-    rows = rows.exclude(order_id=without_order) if without_order else rows
+    return list(rows.order_by("pk"))
+
+
+def _lost(student: Student) -> list[Provisioning]:
+    """What was the student's by mistake."""
+    return list(Provisioning.objects.filter(lost_by__student=student))
+
+
+def _rights_in(rows: Iterable[Provisioning], lost: Iterable[Provisioning]) -> list[Right]:
     best = {
         Item(subject_id, lesson_id): Right(Item(subject_id, lesson_id), "withdrawn", row.ends_on)
-        for row in Provisioning.objects.filter(lost_by__student=student)
+        for row in lost
         for subject_id, lesson_id in row.items
     }
-    for row in rows.order_by("pk"):
+    for row in rows:
         for subject_id, lesson_id in row.items:
             item = Item(subject_id, lesson_id)
             right = right_in(row, item)
@@ -70,8 +85,15 @@ def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list
     """
     # The lock serializes concurrent updates of two orders of one student.
     locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
-    rights = rights_of(locked)
-    _write_enrolments(locked, rights, order_id)
+    if locked.merged_into is not None:
+        rights = opened = rights_of(locked)
+    else:
+        rows, lost = _provided(locked), _lost(locked)
+        rights = _rights_in(rows, lost)
+        # What has failed is shown as open once a later attempt succeeds.
+        failed = Provisioning.Status.FAILED
+        opened = _rights_in([row for row in rows if row.status != failed or row.missing], lost)
+    _write_enrolments(locked, opened, order_id)
     return locked, rights
 
 

@@ -34,8 +34,6 @@ def transfer_access(*, order_id: int, to: Student, reason: str) -> None:
         return
     if is_being_provided(order_id):
         raise BeingProvided
-    # A part of it may be open while the rest is tried again.
-    was_open = row.status == Provisioning.Status.CREATED or row.missing != []
     is_refunded = all(item in row.withdrawn for item in row.items)
     LostAccess.objects.filter(provisioning=row, student=to).delete()
     LostAccess.objects.get_or_create(provisioning=row, student=before)
@@ -48,7 +46,7 @@ def transfer_access(*, order_id: int, to: Student, reason: str) -> None:
     row.paused_for = [*causes, Cause.BLOCKED.value] if to.blocked_at else causes
     row.attempts, row.resends, row.due_at, row.leased_until = 0, 0, timezone.now(), None
     row.save()
-    if was_open:
-        update_enrolments(before, order_id=order_id)
-        queue_sync(before, order_id=order_id, reason=reason, priority=row.task_priority)
+    # Each attempt may have opened a part in the classroom, also one that has failed.
+    update_enrolments(before, order_id=order_id)
+    queue_sync(before, order_id=order_id, reason=reason, priority=row.task_priority)
     enqueue_provision(row)

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from apps.catalogue.models import Lesson
 from apps.catalogue.services import refresh_noted_counts
-from apps.classroom import sync
+from apps.classroom import provisioning, sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
-from apps.classroom.backends.base import Item, Right, Seen
+from apps.classroom.backends.base import ClassroomError, Item, Right, Seen
 from apps.classroom.backends.local import LocalClassroom
 from apps.classroom.models import (
     AccessChange,
@@ -27,6 +27,8 @@ from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.reads import subjects_of
 from apps.classroom.rights import access_end, rights_of
 from apps.classroom.sync import sync_classroom
+from apps.classroom.transfer import transfer_access
+from apps.core.models import Mail
 from apps.core.retries import RETRY_DELAYS
 from apps.students.models import Student
 from apps.students.services import block_student, find_or_create_student, unblock_student
@@ -312,3 +314,90 @@ def test_moved_lesson_keeps_one_progress_and_one_enrolment_in_a_merge(ana, grant
     assert Enrolment.objects.get(lesson=lesson).student == ana
     row = Progress.objects.get(lesson=lesson)
     assert (row.student, row.subject, row.done) == (ana, micro, 1)
+
+
+def buy_hidden(moodle, ana, micro):
+    """A course that Moodle hides: the seat is given, and the access fails after a day."""
+    course = moodle.add_course("MICRO", f"asignatura-{micro.pk}", visible=False)
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
+    provision.func(order_id=ORDER)
+    return course
+
+
+def seats(moodle):
+    """The address and course of each enrolment in Moodle, with whether it is suspended."""
+    return {
+        (moodle.users[user]["email"], course): bool(row["suspended"])
+        for (user, course), row in moodle.enrolments.items()
+    }
+
+
+@pytest.mark.parametrize("account", ["manual", "oauth2"])
+def test_failed_access_is_paused_resumed_and_withdrawn_in_the_classroom(
+    moodle, ana, micro, stats, account
+):
+    if account == "oauth2":
+        # Its owner signs in elsewhere: enrolled, and for staff to look at.
+        moodle.add_user(email=ana.email, username="ana", auth="oauth2")
+        course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+        grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
+        provision.func(order_id=ORDER)
+    else:
+        course = buy_hidden(moodle, ana, micro)
+        Provisioning.objects.update(status=Provisioning.Status.FAILED)
+    assert Provisioning.objects.get().status == Provisioning.Status.FAILED
+    # A purchase after it takes nothing away.
+    moodle.add_course("STATS", f"asignatura-{stats.pk}")
+    grant_access(student=ana, items=[(stats.pk, None)], order_id=OTHER)
+    provision.func(order_id=OTHER)
+    assert seats(moodle)[ana.email, course] is False
+    assert not Enrolment.objects.filter(subject=micro).exists()
+
+    for change, state in ((pause_access, True), (resume_access, False)):
+        change(order_id=ORDER, cause=Cause.DISPUTE)
+        sync_all()
+        assert seats(moodle)[ana.email, course] is state
+    withdraw_access(order_id=ORDER)
+    sync_all()
+    assert (ana.email, course) not in seats(moodle)
+
+
+def test_access_that_moves_while_it_is_tried_again_leaves_no_seat_behind(moodle, ana, micro):
+    course = buy_hidden(moodle, ana, micro)
+    right = find_or_create_student(email="ana@correct.example", phone="")
+    assert seats(moodle) == {(ana.email, course): False}
+
+    transfer_access(order_id=ORDER, to=right, reason="Correo corregido")
+    moodle.courses[course]["visible"] = 1
+    provision.func(order_id=ORDER)
+    sync_all()
+
+    assert seats(moodle) == {(right.email, course): False}
+
+
+@pytest.mark.parametrize("error", [None, ClassroomError("No contesta.")])
+def test_access_that_moves_while_a_slow_worker_provides_it_is_provided_again(
+    monkeypatch, ana, micro, error
+):
+    """The lease of the worker ends after five minutes."""
+    right = find_or_create_student(email="ana@correct.example", phone="")
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
+    found = provisioning.send_rights
+
+    def slow(*args):
+        monkeypatch.setattr(provisioning, "send_rights", found)
+        Provisioning.objects.update(leased_until=timezone.now())
+        transfer_access(order_id=ORDER, to=right, reason="Correo corregido")
+        if error is not None:
+            raise error
+        return found(*args)
+
+    monkeypatch.setattr(provisioning, "send_rights", slow)
+    provision.func(order_id=ORDER)
+
+    row = Provisioning.objects.get()
+    assert (row.status, row.problem, row.student) == ("pending", "", right)
+    assert not Mail.objects.exists()
+    assert AccessChange.objects.filter(student=ana, reason="Cambio durante el alta").exists()
+    provision.func(order_id=ORDER)
+    assert (states(ana), states(right)) == (set(), {("Microeconomía", "open")})
