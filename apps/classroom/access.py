@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from django.db import models, transaction
 
-from apps.classroom.models import Provisioning
+from apps.classroom.models import Account, Provisioning
 from apps.classroom.rights import rights_of, update_enrolments
 from apps.classroom.sync import queue_sync
 from apps.students.models import Student
@@ -107,7 +107,14 @@ def _change(order_id: int, reason: str, change: Callable[[Provisioning], bool]) 
     row.save(update_fields=["paused_for", "withdrawn", "updated_at"])
     if row.status == Provisioning.Status.CREATED:
         update_enrolments(row.student, order_id=order_id)
-    elif row.status == Provisioning.Status.PENDING and not row.missing:
-        # Provisioning is not finished and will use the row as it is then.
+    elif not row.missing and (
+        row.status == Provisioning.Status.PENDING or _has_no_account(row.student)
+    ):
+        # The next attempt will use the row as it is then.
         return
     queue_sync(row.student, order_id=order_id, reason=reason)
+
+
+def _has_no_account(student: Student) -> bool:
+    """Whether the classroom has no account for the student, but one that waits for staff."""
+    return Account.objects.filter(student=student, external_id="").exclude(held_id="").exists()

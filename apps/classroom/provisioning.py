@@ -102,6 +102,16 @@ def provision(order_id: int) -> None:
                 lambda due_at: enqueue_provision(provisioning, run_after=due_at),
                 permanent=needs_staff,
             )
+            _send_what_came_meanwhile(provisioning)
+
+
+@transaction.atomic
+def _send_what_came_meanwhile(provisioning: Provisioning) -> None:
+    """Tell the classroom what was paused or withdrawn during an attempt that was the last one."""
+    now = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
+    before, after = ((row.paused_for, row.withdrawn) for row in (provisioning, now))
+    if now.status == Provisioning.Status.FAILED and after != before:
+        queue_sync(now.student, order_id=now.order_id, reason="Cambio durante el alta")
 
 
 @transaction.atomic

@@ -35,18 +35,19 @@ def transfer_access(*, order_id: int, to: Student, reason: str) -> None:
     if is_being_provided(order_id):
         raise BeingProvided
     is_refunded = all(item in row.withdrawn for item in row.items)
+    was_open = row.status == Provisioning.Status.CREATED or row.missing != []
     LostAccess.objects.filter(provisioning=row, student=to).delete()
     LostAccess.objects.get_or_create(provisioning=row, student=before)
-    causes = [cause for cause in row.paused_for if cause != Cause.BLOCKED]
     row.student = to
-    if is_refunded:
-        row.save(update_fields=["student", "updated_at"])
-        return
-    row.status, row.problem, row.missing = Provisioning.Status.PENDING, "", []
-    row.paused_for = [*causes, Cause.BLOCKED.value] if to.blocked_at else causes
-    row.attempts, row.resends, row.due_at, row.leased_until = 0, 0, timezone.now(), None
+    if not is_refunded:
+        causes = [cause for cause in row.paused_for if cause != Cause.BLOCKED]
+        row.status, row.problem, row.missing = Provisioning.Status.PENDING, "", []
+        row.paused_for = [*causes, Cause.BLOCKED.value] if to.blocked_at else causes
+        row.attempts, row.resends, row.due_at, row.leased_until = 0, 0, timezone.now(), None
     row.save()
+    if was_open:
+        update_enrolments(before, order_id=order_id)
     # Each attempt may have opened a part in the classroom, also one that has failed.
-    update_enrolments(before, order_id=order_id)
     queue_sync(before, order_id=order_id, reason=reason, priority=row.task_priority)
-    enqueue_provision(row)
+    if not is_refunded:
+        enqueue_provision(row)

@@ -155,7 +155,8 @@ class RowField(_ModelChoiceField):
 
     def prepare_value(self, value: Any) -> Any:
         number = super().prepare_value(value)
-        return number if is_row_number(str(number)) else None
+        # An empty text stays one: a form compares it with what is stored.
+        return number if number == "" or is_row_number(str(number)) else None
 
 
 class RowsField(_ModelMultipleChoiceField):

@@ -294,14 +294,15 @@ def percent_of_a_reserved_code_raised(client, clerk, too_much):
 
 def code_that_had_no_number_of_uses(client, clerk, too_much):
     code = make_promo(value="10", max_uses=None)
-    return change_code(client, code, value="20", max_uses="3" if too_much else "2")
+    return change_code(client, code, value="20", max_uses="5" if too_much else "4")
 
 
-def code_without_a_number_for_larger_carts(client, clerk, too_much):
+def code_of_another_kind(client, clerk, too_much):
     """5 % of any cart, and then 12 € of one of 60 €: the example of 5 % costs as much."""
     code = make_promo(value="5", max_uses=None)
-    changes = {"kind": "FIJO", "value": "12", "minimum_cart": "60"}
-    return change_code(client, code, **changes, max_uses="1000" if too_much else "8")
+    # A number of uses alone only limits it.
+    assert change_code(client, code, max_uses="1000" if too_much else "8")
+    return change_code(client, code, kind="FIJO", value="12", minimum_cart="60")
 
 
 def code_for_one_degree(too_much, **more):
@@ -959,7 +960,7 @@ WAYS = [
     percent_of_a_code, uses_of_a_code, code_without_a_number_of_uses, code_of_an_amount,
     percent_of_a_large_cart, many_codes, change_of_a_code, percent_of_a_code_raised,
     percent_of_a_reserved_code_raised,
-    code_that_had_no_number_of_uses, code_without_a_number_for_larger_carts,
+    code_that_had_no_number_of_uses, code_of_another_kind,
     code_without_its_restriction, code_for_another_subject, code_without_its_restriction_or_number,
     code_for_more_uses_of_a_student, code_for_smaller_carts,
     code_that_lasts_longer, expired_code, code_that_becomes_a_friend_code,
@@ -1366,3 +1367,13 @@ def test_every_number_in_a_form_of_the_admin_is_bounded_or_harmless(rf):
                 if is_number and not HARMLESS.search(name) and not HARMLESS.search(key):
                     found.setdefault(model.__name__, set()).add(name)
     assert found == BOUNDED
+
+
+def test_note_of_a_code_without_a_student_changes_nothing_of_what_it_takes_off(client, clerk):
+    """An empty choice of a row is no change, so that nothing is counted, and no maximum is set."""
+    code = make_promo(value="20", max_uses=None)
+    page = admin_url(PromoCode, "change", code.pk)
+    sent = {**form_of(client, page), "student": "", "note": "Para la radio"}
+    assert client.post(page, sent).status_code == 302
+    code.refresh_from_db()
+    assert (code.note, code.maximum_discount) == ("Para la radio", None)

@@ -11,6 +11,7 @@ from apps.catalogue.models import Lesson
 from apps.catalogue.services import refresh_noted_counts
 from apps.classroom import provisioning, sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
+from apps.classroom.accounts import allow_held_account
 from apps.classroom.backends.base import ClassroomError, Item, Right, Seen
 from apps.classroom.backends.local import LocalClassroom
 from apps.classroom.models import (
@@ -401,3 +402,52 @@ def test_access_that_moves_while_a_slow_worker_provides_it_is_provided_again(
     assert AccessChange.objects.filter(student=ana, reason="Cambio durante el alta").exists()
     provision.func(order_id=ORDER)
     assert (states(ana), states(right)) == (set(), {("Microeconomía", "open")})
+
+
+def test_refunded_access_that_moves_leaves_no_seat_behind(moodle, ana, micro):
+    buy_hidden(moodle, ana, micro)
+    withdraw_access(order_id=ORDER)
+    right = find_or_create_student(email="ana@correct.example", phone="")
+
+    transfer_access(order_id=ORDER, to=right, reason="Correo corregido")
+    sync_all()
+
+    assert seats(moodle) == {}
+
+
+def test_withdrawal_during_the_attempt_that_fails_reaches_the_classroom(
+    moodle, ana, micro, monkeypatch
+):
+    moodle.add_user(email=ana.email, username="ana", auth="oauth2")
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
+    found = provisioning.send_rights
+
+    def slow(*args):
+        sent = found(*args)
+        withdraw_access(order_id=ORDER)
+        return sent
+
+    monkeypatch.setattr(provisioning, "send_rights", slow)
+    provision.func(order_id=ORDER)
+    assert len(seats(moodle)) == 1
+    sync_all()
+
+    assert seats(moodle) == {}
+
+
+def test_access_of_an_account_that_waits_for_staff_is_paused_without_the_classroom(
+    moodle, ana, micro
+):
+    """Each change would fail, and be mailed to staff, until they have decided."""
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    moodle.administrators.add(moodle.add_user(email=ana.email, username="ana"))
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
+    provision.func(order_id=ORDER)
+
+    pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+    assert not AccessChange.objects.exists()
+    assert allow_held_account(student_id=ana.pk)
+    provision.func(order_id=ORDER)
+
+    assert list(seats(moodle).values()) == [True]

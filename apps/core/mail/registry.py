@@ -66,7 +66,7 @@ class TypedText(str):
 class BuyersText(TypedText):
     """A buyer's text that a mail about a payment carries to an unconfirmed address, too.
 
-    That is the message of a gift that was paid.
+    That is the message of a gift that was paid, and the address to which the gift goes.
     """
 
 

@@ -66,8 +66,7 @@ def _filter_of(request: HttpRequest) -> str:
         if name not in NO_FILTERS
     }
     names = sorted(chosen, key=lambda name: name != "q")
-    parts = [f"{name}={chosen[name][:LONGEST_VALUE]}" for name in names]
-    return "&".join(" ".join(part.split()) for part in parts)
+    return "&".join(f"{name}={' '.join(chosen[name].split())[:LONGEST_VALUE]}" for name in names)
 
 
 def _listed(numbers: Sequence[Any], *, list_filter: str) -> str:

@@ -59,8 +59,8 @@ class _ChecksOffer(_ModelForm):
             return total
         before = type(self).offered_cents(stored)
         if before is None:
-            # A number of uses alone only limits it. What else changes is offered with all of them.
-            return total if {*self.changed_data} - HARMLESS - {"max_uses"} else 0
+            # Without a number of uses it may have been used as often as it may be now.
+            before = type(self).offered_cents({**stored, "max_uses": changed["max_uses"]}) or 0
         return max(0, total - before)
 
     def _is_for_more_courses(self, data: dict[str, Any]) -> bool:
@@ -79,7 +79,12 @@ def _lasts_longer(stored: Mapping[str, Any], changed: Mapping[str, Any]) -> bool
 
 
 def _is_less_strict(stored: Mapping[str, Any], changed: Mapping[str, Any]) -> bool:
-    """Whether a student gets more uses of an offer than before, or one for a smaller cart."""
+    """Whether a student gets more uses of an offer than before, or one for a smaller cart.
+
+    A percentage and a fixed amount that are alike for one cart are not so for another.
+    """
+    if changed.get("kind") != stored.get("kind"):
+        return True
     most, now = stored.get("max_uses_per_student"), changed.get("max_uses_per_student")
     is_for_less = (changed.get("minimum_cart") or 0) < (stored.get("minimum_cart") or 0)
     return is_for_less or (most is not None and (now is None or now > most))

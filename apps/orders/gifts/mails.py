@@ -71,7 +71,7 @@ def gift_facts(order: Order) -> dict[str, Any] | None:
     if gift is None:
         return None
     return {
-        "to": gift.address_for_buyer or "quien lo recibe",
+        "to": BuyersText(gift.address_for_buyer),
         "deliver_on": gift.deliver_on,
         "is_delivered": gift.status == Gift.Status.DELIVERED,
         "has_words": amount_paid_cents(order) > 0,

@@ -164,6 +164,12 @@ def test_subjects_are_added_to_the_account_that_the_recipient_has(api, sandbox, 
     assert Account.objects.filter(student=leo).count() == 1
 
 
+def test_paid_gift_tells_its_buyer_the_address(api, sandbox):
+    pay(place_gift(api))
+    mail = Mail.objects.get(to=BUYER, template="order_confirmation")
+    assert LEO in render_mail(mail.template, mail.context, reveal=True, to=BUYER).text
+
+
 def test_free_gift_carries_no_words_of_the_buyer(api, sandbox, work):
     make_promo("GRATIS100", value="100")
     place_gift(api, total="0", body={"promo_code": "GRATIS100"}, sender="Premio Ya")
@@ -174,6 +180,12 @@ def test_free_gift_carries_no_words_of_the_buyer(api, sandbox, work):
     assert "Premio" not in text
     assert "¡Feliz día!" not in text
     assert "Te han hecho un regalo" in text
+    # An address has words, too, and anybody may have typed that of the buyer.
+    mail = Mail.objects.get(to=BUYER, template="order_confirmation")
+    told = render_mail(mail.template, mail.context, reveal=True, to=BUYER)
+    for text in (told.text, told.html):
+        assert LEO not in text
+        assert "quien lo recibe" in text
 
 
 @pytest.mark.parametrize(
