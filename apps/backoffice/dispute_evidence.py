@@ -3,6 +3,7 @@ and disputes")."""
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -27,6 +28,8 @@ from apps.students.models import Consent, SignIn
 
 # The newest of each kind. Stripe takes files of at most 4.5 MB.
 MOST = 100
+# The invoices that are drawn, and the mails that are shown whole: each may take a second of CPU.
+MOST_WHOLE = 5
 # The mails whose text is a part of the evidence.
 SHOWN_MAILS = ("order_confirmation", "classroom_access")
 
@@ -77,11 +80,15 @@ def evidence_pdf(dispute: Dispute) -> bytes:
     for told in _mail_texts(order):
         paper.section("Texto de un correo", told)
     of_order = Invoice.objects.filter(order=order).select_related("root", "replaces")
-    invoices = list(of_order.order_by("pk")[:MOST])
+    invoices = list(of_order.order_by("-pk")[:MOST])[::-1]
     paper.section("Facturas", _invoices(order, invoices))
-    for invoice in invoices:
+    for invoice in _first_and_newest(invoices):
         draw_invoice(invoice, paper)
     return bytes(paper.output())
+
+
+def _first_and_newest(rows: list[Any]) -> list[Any]:
+    return rows if len(rows) <= MOST_WHOLE else [rows[0], *rows[1 - MOST_WHOLE :]]
 
 
 class _Document(Paper):
@@ -176,7 +183,7 @@ def _used(progress: Progress | None) -> str:
 
 
 def _invoices(order: Order, invoices: Iterable[Invoice]) -> list[str]:
-    """The invoices by number and date. Their pages follow."""
+    """The invoices by number and date. The pages of the first and the newest follow."""
     found = [
         f"{invoice.get_kind_display()} {invoice.code}, del {invoice.issued_on:%d/%m/%Y}, "
         f"{format_euros(invoice.total_cents)}{_about(invoice)}"
@@ -218,9 +225,8 @@ def _mails(order: Order) -> list[str]:
 def _mail_texts(order: Order) -> list[list[str]]:
     """The texts of the mails, without their secret links."""
     found = []
-    for mail in _mails_of(order):
-        if mail.template not in SHOWN_MAILS:
-            continue
+    told = [mail for mail in _mails_of(order) if mail.template in SHOWN_MAILS]
+    for mail in _first_and_newest(told):
         try:
             rendered = render_for_staff(mail)
         except CannotShow as reason:

@@ -105,11 +105,9 @@ def _change(order_id: int, reason: str, change: Callable[[Provisioning], bool]) 
     if row is None or not change(row):
         return
     row.save(update_fields=["paused_for", "withdrawn", "updated_at"])
-    if row.status == Provisioning.Status.CREATED:
+    if row.status == Provisioning.Status.CREATED or row.missing:
         update_enrolments(row.student, order_id=order_id)
-    elif not row.missing and (
-        row.status == Provisioning.Status.PENDING or _has_no_account(row.student)
-    ):
+    elif row.status == Provisioning.Status.PENDING or _has_no_account(row.student):
         # The next attempt will use the row as it is then.
         return
     queue_sync(row.student, order_id=order_id, reason=reason)

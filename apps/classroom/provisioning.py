@@ -173,7 +173,7 @@ def _provide(provisioning: Provisioning) -> None:
             queue_sync(student, order_id=locked.order_id, reason="Cambio durante el alta")
         elif _leaves_work(student, sent):
             queue_sync(student, order_id=locked.order_id, reason="Grupo pendiente")
-        if student.erased_at is None:
+        if student.erased_at is None and _items_left(locked):
             locked.student = student
             _queue_access_mail(locked)
 

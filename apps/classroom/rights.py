@@ -28,8 +28,8 @@ def rights_of(
 ) -> list[Right]:
     """The student's current rights, one for each item, from all provisioned orders.
 
-    An order of which only a part could be opened counts, and so does one that has failed: the
-    classroom may have opened it all the same, for example for an account that takes no links.
+    An order counts once it was tried: the classroom may have opened a part of it, or all, for
+    example for an account that takes no links.
     `with_order` adds an order that is still being provisioned, `without_order` leaves one out. If
     several orders open an item, it is open until the latest of their ends. A student who was merged
     into another has lost it all.
@@ -42,7 +42,7 @@ def rights_of(
 
 def _provided(student: Student, *, with_order: int | None = None) -> list[Provisioning]:
     rows = Provisioning.objects.filter(student=student).filter(
-        ~Q(status=Provisioning.Status.PENDING) | ~Q(missing=[]) | Q(order_id=with_order)
+        ~Q(status=Provisioning.Status.PENDING, last_error="") | Q(order_id=with_order)
     )
     return list(rows.order_by("pk"))
 
@@ -90,9 +90,9 @@ def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list
     else:
         rows, lost = _provided(locked), _lost(locked)
         rights = _rights_in(rows, lost)
-        # What has failed is shown as open once a later attempt succeeds.
-        failed = Provisioning.Status.FAILED
-        opened = _rights_in([row for row in rows if row.status != failed or row.missing], lost)
+        # The rest is shown as open once a later attempt succeeds.
+        created = Provisioning.Status.CREATED
+        opened = _rights_in([row for row in rows if row.status == created or row.missing], lost)
     _write_enrolments(locked, opened, order_id)
     return locked, rights
 

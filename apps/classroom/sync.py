@@ -94,7 +94,7 @@ def _sync(change: AccessChange) -> None:
             # The rights have to be sent all the same.
             refusal = error
     problems = _sync_until_unchanged(change.student).problems
-    waiting = _items_of_unfinished(change.student)
+    waiting = _items_of_unfinished(change.student, but=change.order_id)
     # An order that is still being provided reports its own problems.
     own = [row for row in problems if not row.items or not waiting.issuperset(row.items)]
     if refusal is not None:
@@ -111,8 +111,10 @@ def _move_account(student: Student) -> None:
         current_classroom().move_account(student, known)
 
 
-def _items_of_unfinished(student: Student) -> set[Item]:
+def _items_of_unfinished(student: Student, *, but: int) -> set[Item]:
+    """What other attempts report. An order that has failed has none but its own change, `but`."""
     rows = Provisioning.objects.filter(student=student).exclude(status=Provisioning.Status.CREATED)
+    rows = rows.exclude(status=Provisioning.Status.FAILED, order_id=but)
     return {Item(*item) for row in rows for item in row.items}
 
 

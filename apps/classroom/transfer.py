@@ -41,7 +41,8 @@ def transfer_access(*, order_id: int, to: Student, reason: str) -> None:
     row.student = to
     if not is_refunded:
         causes = [cause for cause in row.paused_for if cause != Cause.BLOCKED]
-        row.status, row.problem, row.missing = Provisioning.Status.PENDING, "", []
+        row.status, row.missing = Provisioning.Status.PENDING, []
+        row.problem = row.last_error = ""
         row.paused_for = [*causes, Cause.BLOCKED.value] if to.blocked_at else causes
         row.attempts, row.resends, row.due_at, row.leased_until = 0, 0, timezone.now(), None
     row.save()

@@ -22,6 +22,8 @@ from apps.orders.models.statuses import EVER_PAID, PaymentKind
 
 # The greatest length of each text.
 LENGTHS = {"name": 120, "tax_id": 30, "address": 200, "postal_code": 12, "city": 80}
+# The corrective invoices of one order that name another recipient.
+MOST_RECIPIENTS = 10
 # How long after the purchase the page after the payment asks for the details.
 BY_PAYMENT = timedelta(hours=1)
 NAMED = {
@@ -65,6 +67,14 @@ class NotInForce(Conflict):
 class SameRecipient(Conflict):
     code = "same_recipient"
     message = "La factura ya lleva esos datos: no hay nada que corregir."
+
+
+class ManyRecipients(Conflict):
+    code = "many_recipients"
+    message = (
+        f"El destinatario de este pedido ya se ha corregido {MOST_RECIPIENTS} veces. Antes de "
+        "emitir otra factura, pregunta a tu asesoría."
+    )
 
 
 def order_of_link(order_id: str, token: str) -> Order:
@@ -186,7 +196,7 @@ def can_correct_recipient(invoice: Invoice) -> bool:
 def correct_recipient(invoice: Invoice, details: dict[str, str]) -> Invoice:
     """Issue the corrective invoice with the right recipient, and return it.
 
-    Raises NotInForce, SameRecipient, NothingToInvoice, and SellerDataMissing.
+    Raises NotInForce, SameRecipient, ManyRecipients, NothingToInvoice, and SellerDataMissing.
     """
     if invoice.order_id is None:
         raise NotInForce
@@ -199,5 +209,8 @@ def correct_recipient(invoice: Invoice, details: dict[str, str]) -> Invoice:
         raise NothingToInvoice
     if invoice.recipient == details:
         raise SameRecipient
+    corrected = order.invoices.filter(kind=Invoice.Kind.RECIPIENT_CORRECTIVE)
+    if corrected.count() >= MOST_RECIPIENTS:
+        raise ManyRecipients
     BillingDetails.objects.update_or_create(order=order, defaults=details)
     return issue_recipient_corrective(order, details)

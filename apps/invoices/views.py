@@ -33,7 +33,7 @@ REQUESTS = Limit("factura", times=20, seconds=600)
 DOWNLOADS = Limit("factura-pdf", times=60, seconds=600)
 # Each, also of a refused form, asks a dozen tables: 30 ms. Others may know the payment's id.
 PAGES_OF_ORDER = Limit("factura-pagina-order", times=100, seconds=600)
-# A PDF costs up to 450 ms of CPU, and the link of an order may be anywhere.
+# A PDF costs up to 1.3 s of CPU, and the link of an order may be anywhere.
 DOWNLOADS_OF_ORDER = Limit("factura-pdf-order", times=20, seconds=600)
 
 

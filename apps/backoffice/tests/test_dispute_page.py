@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pypdf import PdfReader
 
+from apps.backoffice import dispute_evidence
 from apps.backoffice.dispute_evidence import evidence_pdf
 from apps.classroom.models import Account, Progress, Provisioning
 from apps.core.models import SiteSettings, StaffAction
@@ -115,7 +116,9 @@ def test_without_progress_evidence_and_its_page_say_that_nobody_asked(client, di
     assert "no consulta" not in use_in(dispute)
 
 
-def test_evidence_lists_invoices_by_number_and_date_or_says_that_none_was_asked_for(dispute):
+def test_evidence_lists_invoices_by_number_and_date_or_says_that_none_was_asked_for(
+    dispute, monkeypatch
+):
     order = dispute.payment.order
     first = order.invoices.get()
     day = f"{first.issued_on:%d/%m/%Y}"
@@ -127,6 +130,16 @@ def test_evidence_lists_invoices_by_number_and_date_or_says_that_none_was_asked_
     said = invoices_in(dispute)
     assert f"Factura {first.code}, del {day}, 187,00 €" in said
     assert f"R2026-00010, del {day}, 187,00 €, sustituye a {first.code}" in said
+
+    drawn = []
+    monkeypatch.setattr(dispute_evidence, "MOST_WHOLE", 2)
+    monkeypatch.setattr(dispute_evidence, "draw_invoice", lambda row, _: drawn.append(row.number))
+    Invoice.objects.create(
+        code="R2026-00011", series="R", number=11, kind="R1", total=-1, root=first, **fields
+    )
+    assert "R2026-00011" in invoices_in(dispute)
+    # The first and the newest of them: each may take a second.
+    assert drawn == [first.number, 11]
 
     Invoice.objects.filter(order=order).update(order=None)
     assert "Factura pedida el" in invoices_in(dispute)

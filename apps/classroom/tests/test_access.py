@@ -1,6 +1,7 @@
 """Pausing, resuming and withdrawing access, and the end of a semester."""
 
 from datetime import date, timedelta
+from unittest.mock import Mock
 
 import pytest
 import time_machine
@@ -24,10 +25,11 @@ from apps.classroom.models import (
 )
 from apps.classroom.move_access import _move_enrolments
 from apps.classroom.progress import _store
-from apps.classroom.provisioning import grant_access, provision
+from apps.classroom.provisioning import grant_access, provision, retry_now
 from apps.classroom.reads import subjects_of
 from apps.classroom.rights import access_end, rights_of
 from apps.classroom.sync import sync_classroom
+from apps.classroom.tests.moodle_server import moodle_error
 from apps.classroom.transfer import transfer_access
 from apps.core.models import Mail
 from apps.core.retries import RETRY_DELAYS
@@ -451,3 +453,43 @@ def test_access_of_an_account_that_waits_for_staff_is_paused_without_the_classro
     provision.func(order_id=ORDER)
 
     assert list(seats(moodle).values()) == [True]
+
+
+def test_pause_of_a_failed_access_that_moodle_refuses_is_sent_again(
+    moodle, ana, micro, monkeypatch
+):
+    course = buy_hidden(moodle, ana, micro)
+    Provisioning.objects.update(status=Provisioning.Status.FAILED)
+    with monkeypatch.context() as patch:
+        error = moodle_error("dmlwriteexception", "Error writing to database")
+        patch.setattr(moodle, "enrol_manual_enrol_users", Mock(side_effect=error))
+        pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+        sync_all()
+    AccessChange.objects.update(due_at=timezone.now())
+    sync_all()
+
+    assert seats(moodle) == {(ana.email, course): True}
+    assert AccessChange.objects.get().status == "done"
+
+
+def test_purchase_beside_an_access_that_is_tried_again_keeps_its_seat(moodle, ana, micro, stats):
+    course = buy_hidden(moodle, ana, micro)
+    moodle.add_course("STATS", f"asignatura-{stats.pk}")
+    states = (Provisioning.Status.PENDING, Provisioning.Status.FAILED)
+    for other, state in enumerate(states, start=OTHER):
+        Provisioning.objects.filter(order_id=ORDER).update(status=state)
+        if state == Provisioning.Status.FAILED:
+            assert retry_now(ORDER)
+        grant_access(student=ana, items=[(stats.pk, None)], order_id=other)
+        provision.func(order_id=other)
+        assert (ana.email, course) in seats(moodle)
+    assert not Enrolment.objects.filter(subject=micro).exists()
+
+
+def test_access_that_is_refunded_before_it_is_provided_is_not_announced(ana, micro):
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
+    withdraw_access(order_id=ORDER)
+    provision.func(order_id=ORDER)
+
+    assert Provisioning.objects.get().status == "created"
+    assert not Mail.objects.exists()

@@ -4,7 +4,7 @@ import pytest
 
 from apps.core.errors import Invalid
 from apps.core.models import StaffAction
-from apps.invoices import issue
+from apps.invoices import billing, issue
 from apps.invoices.billing import clean_details
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.tests.conftest import DETAILS
@@ -64,6 +64,21 @@ def test_wrong_recipient_is_corrected_by_an_invoice_that_replaces_the_first(
     work()
     last = Invoice.objects.get(root=corrective)
     assert (last.kind, last.total_cents, last.recipient) == ("R1", -1000, corrective.recipient)
+
+
+def test_recipient_is_corrected_a_bounded_number_of_times(
+    accountant, seller, api, sandbox, ask, monkeypatch
+):
+    """Each corrective stays for ever, and is drawn for whoever asks for all of an order."""
+    monkeypatch.setattr(billing, "MOST_RECIPIENTS", 1)
+    ask(buy(api, sandbox))
+    answers = []
+    for details in (RIGHT, DETAILS):
+        newest = Invoice.objects.latest("pk")
+        page = f"/admin/invoices/invoice/{newest.pk}/destinatario/"
+        answers.append(accountant.post(page, details, follow=True).content.decode())
+    assert ["ya se ha corregido" in answer for answer in answers] == [False, True]
+    assert Invoice.objects.filter(kind="R4").count() == 1
 
 
 def test_an_order_without_money_left_or_a_weak_session_gets_no_corrective(
