@@ -86,7 +86,7 @@ def withdraw_access(
 
 def open_without(*, student: Student, order_id: int) -> set[tuple[int, int | None]]:
     """The (subject id, lesson id or None) items that the student's other orders keep open."""
-    rights = rights_of(student, without_order=order_id)
+    rights = rights_of(student, without_order=order_id, only_opened=True)
     return {(*right.item,) for right in rights if right.state == "open"}
 
 

@@ -24,20 +24,28 @@ def access_end(bought_on: date) -> date | None:
 
 
 def rights_of(
-    student: Student, *, with_order: int | None = None, without_order: int | None = None
+    student: Student,
+    *,
+    with_order: int | None = None,
+    without_order: int | None = None,
+    only_opened: bool = False,
 ) -> list[Right]:
     """The student's current rights, one for each item, from all provisioned orders.
 
     An order counts once it was tried: the classroom may have opened a part of it, or all, for
     example for an account that takes no links.
-    `with_order` adds an order that is still being provisioned, `without_order` leaves one out. If
-    several orders open an item, it is open until the latest of their ends. A student who was merged
-    into another has lost it all.
+    `with_order` adds an order that is still being provisioned, `without_order` leaves one out, and
+    `only_opened` all of which nothing is known to be open. If several orders open an item, it is
+    open until the latest of their ends. A student who was merged into another has lost it all.
     """
     if student.merged_into is not None:
         return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
-    rows = _provided(student, with_order=with_order)
-    return _rights_in([row for row in rows if row.order_id != without_order], _lost(student))
+    rows = [
+        row
+        for row in _provided(student, with_order=with_order)
+        if row.order_id != without_order and (_is_opened(row) or not only_opened)
+    ]
+    return _rights_in(rows, _lost(student))
 
 
 def _provided(student: Student, *, with_order: int | None = None) -> list[Provisioning]:
@@ -45,6 +53,10 @@ def _provided(student: Student, *, with_order: int | None = None) -> list[Provis
         ~Q(status=Provisioning.Status.PENDING, last_error="") | Q(order_id=with_order)
     )
     return list(rows.order_by("pk"))
+
+
+def _is_opened(row: Provisioning) -> bool:
+    return row.status == Provisioning.Status.CREATED or row.missing != []
 
 
 def _lost(student: Student) -> list[Provisioning]:
@@ -91,8 +103,7 @@ def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list
         rows, lost = _provided(locked), _lost(locked)
         rights = _rights_in(rows, lost)
         # The rest is shown as open once a later attempt succeeds.
-        created = Provisioning.Status.CREATED
-        opened = _rights_in([row for row in rows if row.status == created or row.missing], lost)
+        opened = _rights_in(filter(_is_opened, rows), lost)
     _write_enrolments(locked, opened, order_id)
     return locked, rights
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.catalogue.models import Lesson
 from apps.catalogue.services import refresh_noted_counts
 from apps.classroom import provisioning, sync
-from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
+from apps.classroom.access import Cause, open_without, pause_access, resume_access, withdraw_access
 from apps.classroom.accounts import allow_held_account
 from apps.classroom.backends.base import ClassroomError, Item, Right, Seen
 from apps.classroom.backends.local import LocalClassroom
@@ -493,3 +493,12 @@ def test_access_that_is_refunded_before_it_is_provided_is_not_announced(ana, mic
 
     assert Provisioning.objects.get().status == "created"
     assert not Mail.objects.exists()
+
+
+def test_access_that_has_failed_keeps_nothing_open_of_another_order(ana, micro, granted):
+    """Staff and the student would read that a refund leaves it open."""
+    grant_access(student=ana, items=granted, order_id=OTHER)
+    Provisioning.objects.filter(order_id=OTHER).update(status=Provisioning.Status.FAILED)
+    assert open_without(student=ana, order_id=ORDER) == set()
+    Provisioning.objects.update(status=Provisioning.Status.CREATED)
+    assert open_without(student=ana, order_id=ORDER) == set(granted)

@@ -188,12 +188,12 @@ class PromoCodeAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Ac
         """A stored code keeps its text, which customers and the academy's own pages know.
 
         Otherwise a friend code could take over that of another student or of the academy. One that
-        is stored keeps its student, too, who is rewarded for each friend.
+        is stored keeps its student, too, who is rewarded for each friend; superusers correct it.
         """
         if obj is None:
             return self.readonly_fields
-        of_a_friend = ("is_referral_code", "student") if obj.is_referral_code else ()
-        return (*self.readonly_fields, "code", *of_a_friend)
+        kept = obj.is_referral_code and not request.user.is_superuser
+        return (*self.readonly_fields, "code", *(("is_referral_code", "student") if kept else ()))
 
     def has_change_permission(self, request: HttpRequest, obj: PromoCode | None = None) -> bool:
         is_hidden = obj is not None and obj.is_referral_code and not _may_see_owner(request)
