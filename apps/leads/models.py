@@ -153,6 +153,9 @@ class Lead(models.Model):
 class StaffDegree(models.Model):
     """A degree whose leads an account of staff may read without the permission to read all."""
 
+    # The bin brings the degree back without its teachers: editors give nobody a right.
+    stays_deleted = True
+
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="lead_degrees", verbose_name="cuenta"
     )

@@ -13,6 +13,7 @@ from django_tasks import task
 
 from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
 from apps.catalogue.exchange.bounds import UPLOAD, Reading
+from apps.catalogue.exchange.columns import LEVELS
 from apps.catalogue.exchange.diff import CatalogueDiff, diff_catalogue
 from apps.catalogue.exchange.file_errors import BadFile, FileError
 from apps.catalogue.exchange.reading import Line, read_lines
@@ -45,8 +46,8 @@ FAILED = (
 )
 
 TOO_MUCH_TEXT = (
-    "El archivo cambia más texto del que guarda de una vez el registro de actividad. Divídelo en "
-    "varios archivos."
+    "El archivo cambia más filas o más texto de lo que guarda de una vez el registro de "
+    "actividad. Divídelo en varios archivos."
 )
 
 State = CatalogueUpload.State
@@ -95,6 +96,9 @@ def read_upload(upload_id: int) -> None:
 
 
 def _check_fits_log(diff: CatalogueDiff) -> None:
+    # Stored rows come first in the log, which leaves out new ones alone.
+    if sum(len(diff.changed(model)) for model in LEVELS) > MOST_LOGGED:
+        raise BadFile(FileError(TOO_MUCH_TEXT))
     letters = accumulate(len(line) for line in islice(diff.log_lines(), MOST_LOGGED))
     if any(sum_so_far > LONGEST_LOG for sum_so_far in letters):
         raise BadFile(FileError(TOO_MUCH_TEXT))

@@ -77,6 +77,12 @@ def dearer():
     return file(write_catalogue("c.csv").decode().replace("192,00", "201,00"))
 
 
+def again(sent):
+    """The same file, to be sent a second time."""
+    sent["file"].seek(0)
+    return sent
+
+
 def fingerprint(page):
     return page.context["fingerprint"]
 
@@ -127,17 +133,26 @@ def test_import_logs_each_changed_row_with_its_old_and_new_values(client, carla)
     assert text.endswith("Ingresa en ES91 2100.")
 
 
-def test_log_of_an_import_has_several_entries_and_ends(client, carla, monkeypatch):
+def test_log_of_an_import_has_several_entries_and_leaves_out_new_rows_alone(
+    client, carla, monkeypatch
+):
     monkeypatch.setattr(uploads, "MOST_IN_ENTRY", 2)
     monkeypatch.setattr(uploads, "MOST_LOGGED", 3)
-    first = make_subject("S1", lessons=1)
-    names = ["S1", *(make_subject(f"S{n}", degree=first.degree).name for n in range(2, 6))]
+    first = make_subject("S1", lessons=0)
+    for number in range(2, 7):
+        make_subject(f"S{number}", degree=first.degree, lessons=0)
+    sent = dearer()
+    stored = Subject.objects.order_by("name")
+    stored.filter(name__in=("S5", "S6")).delete()
+    # Rows that the log leaves out would change the shop without a trace.
+    assert "cambia más filas" in client.post(IMPORT, sent).text
+    stored.filter(name="S4").delete()
 
-    imported(client, changed_texts(*names))
+    imported(client, again(sent))
 
     texts = StaffAction.objects.order_by("pk").values_list("text", flat=True)
-    assert [text.count("ES91") for text in texts] == [0, 2, 1, 0]
-    assert texts[3] == "Importación: 2 filas más, que aquí no caben."
+    assert [text.count("~") for text in texts] == [0, 2, 1, 0]
+    assert texts[3] == "Importación: 3 filas más, que aquí no caben."
 
 
 def test_log_of_an_import_has_a_bounded_number_of_letters(client, carla, monkeypatch):
@@ -150,7 +165,7 @@ def test_log_of_an_import_has_a_bounded_number_of_letters(client, carla, monkeyp
 
     # Rows that the log leaves out would change a text of the shop without a trace.
     assert (
-        "cambia más texto del que guarda"
+        "cambia más filas o más texto de lo que guarda"
         in client.post(IMPORT, changed_texts(*names, answer=long)).text
     )
     assert not Subject.objects.exclude(questions="").exists()

@@ -59,8 +59,13 @@ def _serialized(row: Model) -> Any:
     found = [one for rows in collector.data.values() for one in rows]
     for queryset in collector.fast_deletes:
         found += list(queryset)
-    unique = {(type(one), one.pk): one for one in found}.values()
+    unique = {(type(one), one.pk): one for one in found if not _stays_deleted(one)}.values()
     return json.loads(serializers.serialize("json", unique))
+
+
+def _stays_deleted(row: Model) -> bool:
+    """Whether a row of this model is made anew by whoever may: it gives an account a right."""
+    return getattr(type(row), "stays_deleted", False)
 
 
 def _parents(model: type[Model], below: frozenset[type[Model]] = frozenset()) -> int:

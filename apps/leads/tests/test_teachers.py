@@ -8,10 +8,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from apps.backoffice.accounts.staff_groups import create_groups
+from apps.catalogue.models import Degree
+from apps.core.models import DeletedRow
 from apps.leads.intake import degree_named
 from apps.leads.models import Attachment, Lead, StaffDegree
 from apps.leads.tests.payloads import budget
-from tests.helpers.admin import admin_url, confirm_password, make_staff
+from tests.helpers.admin import admin_url, confirm_password, make_staff, press
 from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
@@ -151,3 +153,17 @@ def test_quote_has_the_degree_of_its_subjects(client, degree):
     answer = client.post("/api/send-budget-email", body, "application/json")
     assert answer.status_code == 200
     assert Lead.objects.get().degree == degree
+
+
+def test_degree_comes_back_from_the_bin_without_its_teachers(client):
+    degree = make_degree(name="Derecho")
+    eva = make_staff("eva", group="Profesor", email="eva@example.com")
+    StaffDegree.objects.create(user=eva, degree=degree)
+    make_staff("carla", group="Contenido", client=client, email="carla@example.com")
+    confirm_password(client)
+    client.post(admin_url(Degree, "delete", degree.pk), {"post": "yes"})
+
+    press(client, admin_url(DeletedRow, "changelist"), "restore", DeletedRow.objects.get())
+
+    assert Degree.objects.get() == degree
+    assert not StaffDegree.objects.exists()
