@@ -16,6 +16,7 @@ from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import change_rows, lock_universities, prices_changed_by
 from apps.core.errors import AcademyError
 from apps.core.money import format_euros, grouped, half_up, to_cents, to_euros
+from apps.core.web.throttle import Limit
 
 # Each row of an UPDATE compares the ids of all rows in it: many small statements are faster.
 ROWS_AT_ONCE = 500
@@ -24,6 +25,8 @@ HIGHEST_CENTS = 999_999_99
 PERCENT_IN_HUNDREDTHS = 100_00
 # A web process holds all prices of a batch: each takes it about 2 KB.
 MOST_PRICES = 50_000
+# Applied by one account. Pages of the shop read the prices of the last 60 days, which stay.
+BATCHES_A_DAY = Limit("price-batches", times=30, seconds=86_400)
 
 
 class BatchRefused(AcademyError):
@@ -187,8 +190,8 @@ def apply_batch(
     """Change the prices as previewed and record who changed them.
 
     `expected` is the fingerprint of the preview, and `is_confirmed` whether staff have confirmed
-    its surprising prices. Raises PricesUnconfirmed if they have not, and BatchRefused if prices
-    have changed since, or if the batch is applied already.
+    its surprising prices. Raises PricesUnconfirmed if they have not, BatchRefused if prices have
+    changed since, or if the batch is applied already, and TooManyRequests above those of a day.
     """
     batch = _locked(batch_id)
     if batch.applied_at:
@@ -198,6 +201,8 @@ def apply_batch(
         raise BatchRefused
     if not is_confirmed and any(step.needs_confirmation for step in steps):
         raise PricesUnconfirmed(step.name for step in steps if step.needs_confirmation)
+    if user is not None:
+        BATCHES_A_DAY.count_key(str(user.pk))
     with prices_changed_by(user):
         _store([(step.row, step.before, step.after) for step in steps], batch)
     batch.summary = str(formula)

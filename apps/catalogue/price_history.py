@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import DecimalField, ExpressionWrapper, F, Sum
+from django.db.models import DecimalField, ExpressionWrapper, F, Max, Sum
 from django.utils import timezone
 
 from apps.catalogue.models import PriceChange, Subject, University
@@ -31,26 +31,28 @@ def lowest_earlier_prices(prices: Mapping[int, Decimal]) -> dict[int, Decimal]:
     its current price. Runs one query.
     """
     now = timezone.now()
-    changes = (
+    # Each change ends the time of the price before it. A price has one row, however often it was
+    # charged: the last time counts.
+    charged = (
         PriceChange.objects.filter(
             subject__in=list(prices),
+            before__isnull=False,
             # The current price may be 30 days old, and the time before it counts 30 more.
             changed_at__gte=now - 2 * PRICE_HISTORY_WINDOW,
         )
-        .order_by("changed_at", "pk")
-        .values_list("subject", "changed_at", "before")
+        .order_by()
+        .values_list("subject", "before")
+        .annotate(ended_at=Max("changed_at"))
     )
-    by_subject: dict[int, list[tuple[datetime, Decimal]]] = defaultdict(list)
-    for subject_id, changed_at, before in changes:
-        if subject_id is not None and before is not None:
-            by_subject[subject_id].append((changed_at, before))
+    by_subject: dict[int, list[tuple[Decimal, datetime]]] = defaultdict(list)
+    for subject_id, before, ended_at in charged:
+        by_subject[subject_id].append((before, ended_at))
     lowest = dict(prices)
     for subject_id, history in by_subject.items():
-        reduced_at = history[-1][0]
+        reduced_at = max(ended_at for _, ended_at in history)
         if reduced_at >= now - PRICE_HISTORY_WINDOW:
             since = reduced_at - PRICE_HISTORY_WINDOW
-            # Each change ends the time of the price before it.
-            lowest[subject_id] = min(before for ended_at, before in history if ended_at >= since)
+            lowest[subject_id] = min(before for before, ended_at in history if ended_at >= since)
     return lowest
 
 

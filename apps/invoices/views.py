@@ -33,6 +33,8 @@ REQUESTS = Limit("factura", times=20, seconds=600)
 DOWNLOADS = Limit("factura-pdf", times=60, seconds=600)
 # Each, also of a refused form, asks a dozen tables: 30 ms. Others may know the payment's id.
 PAGES_OF_ORDER = Limit("factura-pagina-order", times=100, seconds=600)
+# Each refund and each corrected recipient adds one.
+MOST_INVOICES = 100
 # A PDF costs up to 1.3 s of CPU, and the link of an order may be anywhere.
 DOWNLOADS_OF_ORDER = Limit("factura-pdf-order", times=20, seconds=600)
 
@@ -118,7 +120,11 @@ def _page(
 
 
 def _invoices(order: Order) -> QuerySet[Invoice]:
-    return order.invoices.select_related("replaced_by", "root__replaced_by").order_by("pk")
+    """The newest invoices, the oldest of them first, without what they show."""
+    newest = order.invoices.order_by("-pk").values("pk")[:MOST_INVOICES]
+    rows = order.invoices.filter(pk__in=newest).select_related("replaced_by", "root__replaced_by")
+    hidden = ("content", "replaced_by__content", "root__content", "root__replaced_by__content")
+    return rows.defer(*hidden).order_by("pk")
 
 
 @require_safe

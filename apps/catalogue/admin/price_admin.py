@@ -22,6 +22,7 @@ from apps.catalogue.bulk_prices import (
 )
 from apps.catalogue.models import Lesson, PriceBatch, PriceChange
 from apps.catalogue.price_questions import PricesUnconfirmed
+from apps.core.errors import TooManyRequests
 from apps.core.input_fields import EurosField
 from apps.core.money import to_cents
 from apps.core.staff.admin_base import NewestRows, ReadOnlyAdmin, ReadOnlyRowsInline, moment, money
@@ -231,7 +232,7 @@ class PriceBatchAdmin(ReadOnlyAdmin):
         except PricesUnconfirmed:
             messages.error(request, "No se ha cambiado nada: confirma los precios señalados.")
             return back
-        except (BatchRefused, OverLimit) as refused:
+        except (BatchRefused, OverLimit, TooManyRequests) as refused:
             messages.warning(request, str(refused))
             return back
         log_rows(request, PriceBatch, [batch.pk], f"Precios cambiados: {batch}")

@@ -11,6 +11,7 @@ from django.db.models import TextField
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from apps.catalogue import bulk_prices
 from apps.catalogue.bulk_prices import (
     Operation,
     PriceFormula,
@@ -23,6 +24,7 @@ from apps.catalogue.bulk_prices import (
 from apps.catalogue.models import Degree, Lesson, PriceBatch, PriceChange, Subject, University
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.core.privacy import purge_all
+from apps.core.web.throttle import Limit
 from tests.helpers.admin import admin_url, make_staff
 from tests.helpers.factories import make_subject
 
@@ -338,3 +340,12 @@ def test_row_of_a_lesson_asks_before_it_becomes_free(client, two):
     assert client.post(url, {**form, "price_confirmed": "lessons-0:0"}).status_code == 302
     lesson.refresh_from_db()
     assert lesson.price == 0
+
+
+def test_account_applies_a_bounded_number_of_changes_a_day(client, carla, two, monkeypatch):
+    """Each adds a row for each price, which pages of the shop read for 60 days."""
+    monkeypatch.setattr(bulk_prices, "BATCHES_A_DAY", Limit("few", times=1, seconds=86_400))
+    for euros, is_applied in ((1, True), (2, False)):
+        _, press = apply(client, chosen(client, *two), operation="euros_up", value=euros)
+        assert ("Demasiados" not in press().text) == is_applied
+    assert set(PriceBatch.objects.exclude(applied_at=None).values_list("prices_count")) == {(2,)}

@@ -7,10 +7,11 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.catalogue.models import Degree, Lesson, PriceChange, StaleCount, Subject, University
-from apps.catalogue.price_history import has_proven_list_price
+from apps.catalogue.price_history import has_proven_list_price, lowest_earlier_prices
 from apps.catalogue.services import (
     note_changed_enrolments,
     prices_changed_by,
@@ -418,6 +419,24 @@ def test_list_price_is_proven_only_by_the_lowest_earlier_price(history, is_prove
         subject.final_price = price
         subject.save()
     assert has_proven_list_price(Subject.objects.get(pk=subject.pk)) == is_proven
+
+
+def test_price_that_was_charged_a_thousand_times_is_read_once():
+    """Pages of the shop read the earlier prices of each card."""
+    subject = make_subject(price=80)
+    now = timezone.now()
+    # 70 € ended 40 days before the last change, and 90 € two days before it.
+    for days, before, times in ((41, 70, 500), (3, 90, 1000), (1, 85, 1)):
+        rows = [PriceChange(subject=subject, before=before, after=80) for _ in range(times)]
+        PriceChange.objects.bulk_create(rows)
+        changed = PriceChange.objects.filter(before=before)
+        changed.update(changed_at=now - timedelta(days=days))
+    with CaptureQueriesContext(connection) as queries:
+        assert lowest_earlier_prices({subject.pk: subject.final_price}) == {subject.pk: 85}
+    [query] = queries
+    with connection.cursor() as cursor:
+        cursor.execute(query["sql"])
+        assert len(cursor.fetchall()) == 3
 
 
 @pytest.mark.postgres

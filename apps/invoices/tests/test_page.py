@@ -12,9 +12,11 @@ from django.utils import timezone
 
 from apps.core.models import Mail
 from apps.core.privacy import CannotErase, erase_all, export_all
+from apps.invoices import views
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.invoices.pdf import invoice_pdf
 from apps.invoices.views import DOWNLOADS_OF_ORDER, PAGES_OF_ORDER
+from apps.orders.admin_pages import order_page
 from apps.orders.invoice_link import invoice_token, invoice_url
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import PaymentKind
@@ -131,6 +133,25 @@ def test_downloads_of_an_order_are_limited_over_all_networks(order, api, ask):
     for _ in range(DOWNLOADS_OF_ORDER.times):
         DOWNLOADS_OF_ORDER.count_key(str(order.pk))
     assert api.client.get(url, REMOTE_ADDR="198.51.100.7").status_code == 429
+
+
+def test_pages_of_an_order_show_its_newest_invoices(order, api, ask, monkeypatch, admin_client):
+    """Each refund of a cent, and each corrected recipient, adds an invoice."""
+    ask(order)
+    first = Invoice.objects.get()
+    newest = Invoice.objects.create(
+        code="R2026-00010", series="R", year=2026, number=10, kind="R4", total=187, tax=0,
+        issued_on=first.issued_on, order=order, replaces=first, recipient=first.recipient,
+        content=first.content,
+    )  # fmt: skip
+    monkeypatch.setattr(views, "MOST_INVOICES", 1)
+    monkeypatch.setattr(order_page, "MOST_INVOICES", 1)
+    theirs = api.client.get(invoice_url(order)).text
+    assert f"{newest.code} (PDF)" in theirs
+    assert f"{first.code} (PDF)" not in theirs
+    ours = admin_client.get(reverse("admin:orders_order_change", args=[order.pk])).text
+    assert f"{newest.code}</a>, sustituye a {first.code}" in ours
+    assert f"factura {first.code}</a>" not in ours
 
 
 def test_pages_of_an_order_are_limited_for_each_network(order, api):

@@ -28,6 +28,9 @@ from apps.orders.refunds.exchanges import may_exchange, rest_cents
 from apps.orders.refunds.open_cases import open_cases
 from apps.orders.refunds.request import RefundRefused
 
+# Each refund of an invoiced order, and each corrected recipient, adds one.
+MOST_INVOICES = 20
+
 
 def order_page(order: Order, user: Any) -> dict[str, Any]:
     """What the page shows around the order's rows: head, buttons, notes and timeline."""
@@ -52,6 +55,7 @@ def order_page(order: Order, user: Any) -> dict[str, Any]:
         # Names one click of each form, so that a second click does nothing.
         "form_key": uuid4(),
         "may": _possible(order, head, user),
+        "invoices": _newest_invoices(order),
     }
 
 
@@ -141,3 +145,9 @@ def _ending_refunds(order: Order) -> list[str]:
         "anula los plazos que quedan: mientras tanto no se cobra ninguno."
         for refund in waiting.order_by("pk")
     ]
+
+
+def _newest_invoices(order: Any) -> list[Any]:
+    """The order's newest invoices, the oldest of them first, without what they show."""
+    rows = order.invoices.select_related("replaces").defer("content", "replaces__content")
+    return list(rows.order_by("-pk")[:MOST_INVOICES])[::-1]
