@@ -33,10 +33,10 @@ def rights_of(
     """The student's current rights, one for each item, from all provisioned orders.
 
     An order counts once it was tried: the classroom may have opened a part of it, or all, for
-    example for an account that takes no links.
-    `with_order` adds an order that is still being provisioned, `without_order` leaves one out, and
-    `only_opened` all of which nothing is known to be open. If several orders open an item, it is
-    open until the latest of their ends. A student who was merged into another has lost it all.
+    example for an account that takes no links. `with_order` adds an order that is still being
+    provisioned, `without_order` leaves one out, and `only_opened` leaves out orders of which
+    nothing is known to be open. If several orders open an item, it is open until the latest of
+    their ends. A student who was merged into another has lost it all.
     """
     if student.merged_into is not None:
         return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
@@ -50,7 +50,7 @@ def rights_of(
 
 def _provided(student: Student, *, with_order: int | None = None) -> list[Provisioning]:
     rows = Provisioning.objects.filter(student=student).filter(
-        ~Q(status=Provisioning.Status.PENDING, last_error="") | Q(order_id=with_order)
+        ~Q(status=Provisioning.Status.PENDING, last_error="", missing=[]) | Q(order_id=with_order)
     )
     return list(rows.order_by("pk"))
 
