@@ -25,7 +25,7 @@ HIGHEST_CENTS = 999_999_99
 PERCENT_IN_HUNDREDTHS = 100_00
 # A web process holds all prices of a batch: each takes it about 2 KB.
 MOST_PRICES = 50_000
-# Applied by one account. Pages of the shop read the prices of the last 60 days, which stay.
+# Batches that one account applies. Pages of the shop read the prices of the last 60 days.
 BATCHES_A_DAY = Limit("price-batches", times=30, seconds=86_400)
 
 
@@ -201,8 +201,7 @@ def apply_batch(
         raise BatchRefused
     if not is_confirmed and any(step.needs_confirmation for step in steps):
         raise PricesUnconfirmed(step.name for step in steps if step.needs_confirmation)
-    if user is not None:
-        BATCHES_A_DAY.count_key(str(user.pk))
+    BATCHES_A_DAY.count_key(str(user.pk))
     with prices_changed_by(user):
         _store([(step.row, step.before, step.after) for step in steps], batch)
     batch.summary = str(formula)

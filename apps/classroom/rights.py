@@ -60,7 +60,7 @@ def _is_opened(row: Provisioning) -> bool:
 
 
 def _lost(student: Student) -> list[Provisioning]:
-    """What was the student's by mistake."""
+    """The accesses that were the student's by mistake."""
     return list(Provisioning.objects.filter(lost_by__student=student))
 
 

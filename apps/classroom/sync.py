@@ -112,7 +112,11 @@ def _move_account(student: Student) -> None:
 
 
 def _items_of_unfinished(student: Student, *, but: int) -> set[Item]:
-    """What other attempts report. An order that has failed has none but its own change, `but`."""
+    """The items whose problems another attempt reports.
+
+    No attempt follows for an access that has failed: the change of its order, `but`, reports its
+    problems.
+    """
     rows = Provisioning.objects.filter(student=student).exclude(status=Provisioning.Status.CREATED)
     rows = rows.exclude(status=Provisioning.Status.FAILED, order_id=but)
     return {Item(*item) for row in rows for item in row.items}

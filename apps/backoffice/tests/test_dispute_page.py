@@ -13,7 +13,7 @@ from pypdf import PdfReader
 from apps.backoffice import dispute_evidence
 from apps.backoffice.dispute_evidence import evidence_pdf
 from apps.classroom.models import Account, Progress, Provisioning
-from apps.core.models import SiteSettings, StaffAction
+from apps.core.models import Mail, SiteSettings, StaffAction
 from apps.invoices.models import BillingDetails, Invoice
 from apps.orders.models import Dispute
 from apps.students.models import Consent
@@ -116,9 +116,7 @@ def test_without_progress_evidence_and_its_page_say_that_nobody_asked(client, di
     assert "no consulta" not in use_in(dispute)
 
 
-def test_evidence_lists_invoices_by_number_and_date_or_says_that_none_was_asked_for(
-    dispute, monkeypatch
-):
+def test_evidence_lists_invoices_by_number_and_date_or_says_that_none_was_asked_for(dispute):
     order = dispute.payment.order
     first = order.invoices.get()
     day = f"{first.issued_on:%d/%m/%Y}"
@@ -131,17 +129,33 @@ def test_evidence_lists_invoices_by_number_and_date_or_says_that_none_was_asked_
     assert f"Factura {first.code}, del {day}, 187,00 €" in said
     assert f"R2026-00010, del {day}, 187,00 €, sustituye a {first.code}" in said
 
-    drawn = []
-    monkeypatch.setattr(dispute_evidence, "MOST_WHOLE", 2)
-    monkeypatch.setattr(dispute_evidence, "draw_invoice", lambda row, _: drawn.append(row.number))
-    Invoice.objects.create(
-        code="R2026-00011", series="R", number=11, kind="R1", total=-1, root=first, **fields
-    )
-    assert "R2026-00011" in invoices_in(dispute)
-    # The first and the newest of them: each may take a second.
-    assert drawn == [first.number, 11]
-
     Invoice.objects.filter(order=order).update(order=None)
     assert "Factura pedida el" in invoices_in(dispute)
     BillingDetails.objects.all().delete()
     assert invoices_in(dispute).strip().startswith("No se ha pedido factura.")
+
+
+def test_evidence_shows_the_first_and_the_newest_of_many_invoices_and_mails(dispute, monkeypatch):
+    """Each may take two seconds, and an order may have a hundred of them."""
+    order = dispute.payment.order
+    first = order.invoices.get()
+    for number in (11, 12):
+        Invoice.objects.create(
+            code=f"R2026-000{number}", series="R", number=number, kind="R1", total=-1, tax=0,
+            year=2026, issued_on=first.issued_on, order=order, root=first,
+            recipient=first.recipient, content=first.content,
+        )  # fmt: skip
+    Mail.objects.all().delete()
+    for number in range(3):
+        Mail.objects.create(
+            key=str(number), template="order_confirmation", to=order.email, status="sent",
+            context={"order_id": order.pk}, sent_at=timezone.now(), message_id=str(number),
+        )  # fmt: skip
+    drawn = []
+    monkeypatch.setattr(dispute_evidence, "draw_invoice", lambda row, _: drawn.append(row.number))
+
+    text = text_of(dispute)
+
+    assert drawn == [first.number, 12]
+    assert all(f"R2026-000{number}" in text for number in (11, 12))
+    assert text.count("Texto de un correo") == 2

@@ -68,7 +68,7 @@ def test_export_with_more_ranges_than_an_entry_has_says_how_many_and_the_filter(
     leads = [Lead.objects.create(kind="contact", email=f"{n}@example.com") for n in range(9)]
     Lead.objects.filter(pk__in=[leads[2].pk, leads[4].pk, leads[7].pk]).delete()
     sent = {"action": "export_csv", "_selected_action": leads[0].pk, "select_across": "1"}
-    # What chooses no rows hides nothing of what does.
+    # Parameters that choose no rows hide none that does.
     shown = f"?all={'x' * 300}&kind__exact=contact&q={'u' * 80}&q={'+' * 80}example"
     client.post(admin_url(Lead, "changelist") + shown, sent)
 

@@ -45,7 +45,7 @@ FAILED = (
     "el fallo está en su registro."
 )
 
-TOO_MUCH_TEXT = (
+TOO_MUCH_FOR_LOG = (
     "El archivo cambia más filas o más texto de lo que guarda de una vez el registro de "
     "actividad. Divídelo en varios archivos."
 )
@@ -97,11 +97,10 @@ def read_upload(upload_id: int) -> None:
 
 def _check_fits_log(diff: CatalogueDiff) -> None:
     # Stored rows come first in the log, which leaves out new ones alone.
-    if sum(len(diff.changed(model)) for model in LEVELS) > MOST_LOGGED:
-        raise BadFile(FileError(TOO_MUCH_TEXT))
+    changed = sum(len(diff.changed(model)) for model in LEVELS)
     letters = accumulate(len(line) for line in islice(diff.log_lines(), MOST_LOGGED))
-    if any(sum_so_far > LONGEST_LOG for sum_so_far in letters):
-        raise BadFile(FileError(TOO_MUCH_TEXT))
+    if changed > MOST_LOGGED or any(sum_so_far > LONGEST_LOG for sum_so_far in letters):
+        raise BadFile(FileError(TOO_MUCH_FOR_LOG))
 
 
 @contextmanager

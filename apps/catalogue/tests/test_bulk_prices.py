@@ -184,7 +184,7 @@ def test_senseless_change_shows_no_preview(client, two, values):
     assert prices() == [Decimal("100.00"), Decimal("149.90")]
 
 
-def test_preview_change_and_undo_read_prices_and_names_but_no_texts(two):
+def test_preview_change_and_undo_read_prices_and_names_but_no_texts(carla, two):
     """The texts of subjects, degrees and universities, once for each lesson, took 760 MB."""
     texts = {
         f'"{model._meta.db_table}"."{field.column}"'
@@ -200,23 +200,23 @@ def test_preview_change_and_undo_read_prices_and_names_but_no_texts(two):
         assert all(step.name and step.place for step in steps)
         apply_batch(
             batch_id=batch.pk, formula=formula, with_lessons=True,
-            expected=fingerprint(steps), user=None,
+            expected=fingerprint(steps), user=carla,
         )  # fmt: skip
         assert undo_batch(batch_id=batch.pk, user=None) == (4, 0)
     assert not {name for query in seen.captured_queries for name in texts if name in query["sql"]}
 
 
-def test_queries_of_a_batch_do_not_grow_with_its_lessons(django_assert_num_queries):
+def test_queries_of_a_batch_do_not_grow_with_its_lessons(carla, django_assert_num_queries):
     formula = PriceFormula(Operation.EUROS_UP, 100)
     for name, lessons in (("Álgebra", 2), ("Física", 20)):
         batch = prepare_batch(None, subject_ids=[make_subject(name, lessons=lessons).pk])
         with django_assert_num_queries(5):
             steps = preview(batch, formula, with_lessons=True)
             assert all(step.name and step.place for step in steps)
-        with django_assert_num_queries(14):
+        with django_assert_num_queries(15):
             apply_batch(
                 batch_id=batch.pk, formula=formula, with_lessons=True,
-                expected=fingerprint(steps), user=None,
+                expected=fingerprint(steps), user=carla,
             )  # fmt: skip
         with django_assert_num_queries(10):
             undo_batch(batch_id=batch.pk, user=None)
@@ -249,12 +249,12 @@ def test_drafts_are_deleted_after_a_day_and_changes_are_kept(client, two):
     assert set(PriceBatch.objects.values_list("pk", flat=True)) == {done.pk, new.pk}
 
 
-def test_the_service_itself_refuses_surprising_prices_without_a_confirmation(two):
+def test_the_service_itself_refuses_surprising_prices_without_a_confirmation(carla, two):
     batch = prepare_batch(None, subject_ids=[two[0].pk])
     formula = PriceFormula(Operation.SET, 0)
     expected = fingerprint(preview(batch, formula, with_lessons=False))
     terms = {"batch_id": batch.pk, "formula": formula, "with_lessons": False,
-             "expected": expected, "user": None}  # fmt: skip
+             "expected": expected, "user": carla}  # fmt: skip
     with pytest.raises(PricesUnconfirmed) as refused:
         apply_batch(**terms)
     assert refused.value.lines == ["Álgebra"]

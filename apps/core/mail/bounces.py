@@ -62,7 +62,7 @@ def mail_events(request: HttpRequest) -> HttpResponse:
         view.run_validators(request)
         events = view.parse_events(request)
     except AnymailWebhookValidationFailure:
-        # All news of undelivered mails stop. The error itself may quote an address with a secret.
+        # A wrong secret in the settings stops all events. The error may quote an address with it.
         raise BadRequest("A mail provider's event has a wrong secret or signature.") from None
     except _UNREADABLE:
         # Without its cause, which quotes the whole body of a stranger in the log.

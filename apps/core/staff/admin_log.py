@@ -21,7 +21,7 @@ MOST_SINGLE = 200
 # The most numbers or ranges of one entry: as many as an action may take rows (`MOST_COUNTED`).
 MOST_LISTED = 2_000
 LONGEST_FILTER = 300
-# Letters of one parameter in it.
+# Letters of one value in it.
 LONGEST_VALUE = 80
 # Parameters of a list's address that choose no rows.
 NO_FILTERS = ("o", "p", "e", "all", "_facets")
@@ -58,7 +58,7 @@ def log_rows(
 
 
 def _filter_of(request: HttpRequest) -> str:
-    """What was searched in a list, and its filters as its address has them, on one line."""
+    """The search and the filters of a list, as its address has them, on one line."""
     # Of most parameters the last value alone counts.
     chosen = {
         name: ",".join(reversed(values))

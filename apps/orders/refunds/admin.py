@@ -42,7 +42,8 @@ _NEXT_STEPS = {
 _EVIDENCE = (
     "Lleva lo que se compró, lo que se aceptó con sus palabras, el acceso al aula, el uso de cada "
     "cosa comprada (actividades hechas y última visita), los inicios de sesión, los correos y las "
-    "facturas. Donde no hay nada, lo dice."
+    "facturas. De muchas facturas o correos iguales van enteros el primero y el último. Donde no "
+    "hay nada, lo dice."
 )
 _WITHOUT_PROGRESS = (
     "Con «progreso en el aula» apagado, como ahora, del uso no consta ninguna actividad."

@@ -57,6 +57,7 @@ def open_access(order: Order) -> None:
 
 
 def _costs_nothing(order: Order) -> bool:
+    # Most orders need no statement.
     is_free = order.total_cents < CARD_MINIMUM_CENTS
     return is_free and Order.objects.filter(pk=order.pk).free_by_code().exists()
 

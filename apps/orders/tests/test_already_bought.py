@@ -132,6 +132,8 @@ def test_mailbox_gets_a_bounded_number_of_free_orders_a_day(ana, subject, monkey
     free = body(whole(subject), total="0.00", promo_code="GRATIS", buy_again=True)
     tagged = {**free, "email": "ana+2@example.com"}
     strangers = Api()
+    # A cart that is saved is no free order yet.
+    assert strangers.checkout({**free, "save_for_later": True})["saved"] is True
     assert strangers.post("process-checkout", free)[0] == 200
     # Access that was paid is provided first.
     assert Provisioning.objects.get().costs_nothing

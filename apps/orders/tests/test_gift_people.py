@@ -151,7 +151,7 @@ def test_address_of_a_gift_changes_only_after_a_fresh_password(
     assert "Cambiarlo pide tu contraseña" in refused.text
     gift.refresh_from_db()
     assert gift.recipient_email == LEO
-    # What is refused is no mail to that address.
+    # The refused form counts as no mail to that address.
     assert TO_MAILBOX.used(LEA) == 0
 
 
