@@ -39,6 +39,7 @@ from apps.classroom.provisioning import (
 )
 from apps.classroom.send_again import send_again
 from apps.classroom.sync import queue_sync, sync_classroom
+from apps.classroom.transfer import transfer_access
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail, SiteSettings
 from apps.students.models import Student
@@ -509,6 +510,45 @@ def test_who_cannot_sign_in_is_told_to_staff_and_not_promised(site, micro, state
     site.change_user(user, **mended)
     assert again().status == "created"
     assert Mail.objects.get().template == "classroom_access"
+
+
+def test_failed_access_is_paused_resumed_and_withdrawn_in_moodle(site, micro):
+    """Moodle has the enrolment of an account that signs in elsewhere, who may sign in there."""
+    subject, course = micro
+    user = site.add_user(site.address("ana"))
+    site.change_user(user, auth="oauth2")
+    assert buy(buyer(site.address("ana")), subject).status == "failed"
+    assert site.access(user, course)[0]
+    pause_access(order_id=7, cause=Cause.DISPUTE)
+    sync_all()
+    assert not site.access(user, course)[0]
+    resume_access(order_id=7, cause=Cause.DISPUTE)
+    sync_all()
+    assert site.access(user, course)[0]
+    withdraw_access(order_id=7)
+    sync_all()
+    assert site.access(user, course) == (False, set())
+
+
+def test_refund_of_access_to_a_hidden_course_takes_the_enrolment_away(site, micro):
+    subject, course = micro
+    site.hide_course(course)
+    ana = buyer(site.address("ana"))
+    assert buy(ana, subject).status == "pending"
+    withdraw_access(order_id=7)
+    again()
+    site.hide_course(course, visible=1)
+    assert site.access(user_id_of(ana), course) == (False, set())
+
+
+def test_access_that_is_corrected_after_its_refund_leaves_no_seat_in_moodle(site, micro):
+    subject, course = micro
+    ana, bea = buyer(site.address("ana")), buyer(site.address("bea"), first_name="Bea")
+    buy(ana, subject)
+    withdraw_access(order_id=7)
+    transfer_access(order_id=7, to=bea, reason="Correo corregido")
+    sync_all()
+    assert site.access(user_id_of(ana), course) == (False, set())
 
 
 def test_a_restored_database_gives_nobody_the_account_of_another(site, micro):
