@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.timezone import localtime
@@ -78,11 +79,17 @@ def evidence_pdf(dispute: Dispute) -> bytes:
     for told in _mail_texts(order):
         paper.section("Texto de un correo", told)
     of_order = Invoice.objects.filter(order=order).select_related("root", "replaces")
-    invoices = list(of_order.order_by("-pk")[:MOST])[::-1]
+    invoices = _newest(of_order)
     paper.section("Facturas", _invoices(order, invoices))
     for invoice in _first_and_newest(invoices):
         draw_invoice(invoice, paper)
     return bytes(paper.output())
+
+
+def _newest(rows: QuerySet[Any]) -> list[Any]:
+    """The newest rows, oldest first. The first one of all comes before them if it is older."""
+    newest = list(rows.order_by("-pk")[:MOST])[::-1]
+    return [*rows.exclude(pk__in=[row.pk for row in newest]).order_by("pk")[:1], *newest]
 
 
 def _first_and_newest(rows: list[Any]) -> list[Any]:
@@ -210,25 +217,24 @@ def _sign_ins(order: Order) -> list[str]:
     ]
 
 
-def _mails_of(order: Order) -> list[Mail]:
-    mails = Mail.objects.filter(
+def _sent(order: Order) -> QuerySet[Mail]:
+    return Mail.objects.filter(
         to__iexact=order.email, status=Mail.Status.SENT, context__order_id=order.pk
     )
-    return list(mails.order_by("created_at")[:MOST])
 
 
 def _mails(order: Order) -> list[str]:
-    return [f"{_moment(mail.sent_at)} · {mail_title(mail.template)}" for mail in _mails_of(order)]
+    sent = _newest(_sent(order))
+    return [f"{_moment(mail.sent_at)} · {mail_title(mail.template)}" for mail in sent]
 
 
 def _mail_texts(order: Order) -> list[list[str]]:
     """The texts of the first and the newest mail of each kind, without their secret links."""
     found = []
-    mails = _mails_of(order)
     shown = [
         mail
         for template in SHOWN_MAILS
-        for mail in _first_and_newest([mail for mail in mails if mail.template == template])
+        for mail in _first_and_newest(_newest(_sent(order).filter(template=template)))
     ]
     for mail in shown:
         try:

@@ -107,12 +107,12 @@ def _change(order_id: int, reason: str, change: Callable[[Provisioning], bool]) 
     row.save(update_fields=["paused_for", "withdrawn", "updated_at"])
     if row.status == Provisioning.Status.CREATED or row.missing:
         update_enrolments(row.student, order_id=order_id)
-    elif row.status == Provisioning.Status.PENDING or _has_no_account(row.student):
+    elif row.status == Provisioning.Status.PENDING or has_no_account(row.student):
         # The next attempt will use the row as it is then.
         return
     queue_sync(row.student, order_id=order_id, reason=reason)
 
 
-def _has_no_account(student: Student) -> bool:
+def has_no_account(student: Student) -> bool:
     """Whether the classroom has no account for the student, but one that waits for staff."""
     return Account.objects.filter(student=student, external_id="").exclude(held_id="").exists()

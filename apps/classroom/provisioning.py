@@ -12,10 +12,10 @@ from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
 
-from apps.classroom.access import Cause
-from apps.classroom.backends.base import ClassroomError, Item, NeedsStaff
+from apps.classroom.access import Cause, has_no_account
+from apps.classroom.backends.base import ClassroomError, NeedsStaff
 from apps.classroom.models import ACCESS_MAIL, AccessChange, Provisioning
-from apps.classroom.rights import access_end, rights_of, update_enrolments
+from apps.classroom.rights import access_end, items_left, rights_of, update_enrolments
 from apps.classroom.sync import SendResult, closed_items, queue_sync, send_rights
 from apps.core.database import insert_new
 from apps.core.dates import today
@@ -30,6 +30,7 @@ MAX_RESENDS = 3
 RESEND_COOLDOWN = timedelta(seconds=180)
 # An access is usually provided within seconds.
 READY_SOON = timedelta(seconds=30)
+NOTHING_LEFT = "Este pedido ya no abre nada en el aula virtual."
 
 AccountStatus = Literal["pending", "created", "failed"]
 
@@ -97,20 +98,21 @@ def provision(order_id: int) -> None:
             problem = _problem_of(error)
             held = Provisioning.objects.filter(student=provisioning.student_id)
             held.filter(pk=provisioning.pk).update(problem=problem)
-            provisioning.schedule_retry(
-                error,
-                lambda due_at: enqueue_provision(provisioning, run_after=due_at),
-                permanent=needs_staff,
-            )
-            _send_what_came_meanwhile(provisioning)
+            with transaction.atomic():
+                provisioning.schedule_retry(
+                    error,
+                    lambda due_at: enqueue_provision(provisioning, run_after=due_at),
+                    permanent=needs_staff,
+                )
+                _send_what_came_meanwhile(provisioning)
 
 
-@transaction.atomic
 def _send_what_came_meanwhile(provisioning: Provisioning) -> None:
-    """Tell the classroom what was paused or withdrawn during an attempt that was the last one."""
+    """Tell the classroom what was paused or withdrawn before the last attempt had failed."""
     now = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
-    before, after = ((row.paused_for, row.withdrawn) for row in (provisioning, now))
-    if now.status == Provisioning.Status.FAILED and after != before:
+    if now.status != Provisioning.Status.FAILED or has_no_account(now.student):
+        return
+    if now.paused_for or now.withdrawn:
         queue_sync(now.student, order_id=now.order_id, reason="Cambio durante el alta")
 
 
@@ -144,7 +146,7 @@ def _provide(provisioning: Provisioning) -> None:
     rights = rights_of(student, with_order=provisioning.order_id)
     sent = send_rights(student, rights)
     if student.erased_at is None:
-        closed = closed_items(_items_left(provisioning))
+        closed = closed_items(items_left(provisioning))
         _check(provisioning, sent._replace(problems=[*sent.problems, *closed]))
 
     with transaction.atomic():
@@ -173,7 +175,7 @@ def _provide(provisioning: Provisioning) -> None:
             queue_sync(student, order_id=locked.order_id, reason="Cambio durante el alta")
         elif _leaves_work(student, sent):
             queue_sync(student, order_id=locked.order_id, reason="Grupo pendiente")
-        if student.erased_at is None and _items_left(locked):
+        if student.erased_at is None and items_left(locked):
             locked.student = student
             _queue_access_mail(locked)
 
@@ -186,14 +188,14 @@ def _check(provisioning: Provisioning, sent: SendResult) -> None:
     if sent.account_problem:
         raise NeedsStaff(sent.account_problem)
     closed = {item for problem in sent.problems for item in problem.items}
-    missing = [list(item) for item in _items_left(provisioning) if item in closed]
+    missing = [list(item) for item in items_left(provisioning) if item in closed]
     if not missing:
         return
     messages = [row.message for row in sent.problems if closed.intersection(row.items)]
     with transaction.atomic():
         locked = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
         has_moved = locked.student_id != provisioning.student_id
-        is_part = len(missing) < len(_items_left(locked))
+        is_part = len(missing) < len(items_left(locked))
         if is_part and not locked.paused_for and not has_moved:
             locked.missing = missing
             locked.save(update_fields=["missing", "updated_at"])
@@ -207,10 +209,6 @@ def _leaves_work(student: Student, sent: SendResult) -> bool:
         return False
     waiting = AccessChange.objects.filter(student=student).exclude(status=AccessChange.Status.DONE)
     return not waiting.exists()
-
-
-def _items_left(provisioning: Provisioning) -> list[Item]:
-    return [Item(*item) for item in provisioning.items if item not in provisioning.withdrawn]
 
 
 def _queue_access_mail(
@@ -257,6 +255,8 @@ def resend_access_mail(*, order_id: int) -> ResendResult:
     if provisioning is None or provisioning.status != Provisioning.Status.CREATED:
         seconds = int(READY_SOON.total_seconds())
         raise AccessNotReady(seconds_left=seconds, attempts_left=left)
+    if not items_left(provisioning):
+        raise AccessNotReady(NOTHING_LEFT, seconds_left=0, attempts_left=0)
     _check_resend_limits(provisioning, left)
     provisioning.resends += 1
     provisioning.last_resend_at = timezone.now()
@@ -274,6 +274,8 @@ def send_access_mail_again(*, order_id: int, occasion: str, origin: Origin) -> b
     provisioning = Provisioning.objects.filter(order_id=order_id).first()
     if provisioning is None or provisioning.status != Provisioning.Status.CREATED:
         raise AccessNotReady("El acceso no está listo: primero hay que volver a intentarlo.")
+    if not items_left(provisioning):
+        raise AccessNotReady(NOTHING_LEFT)
     return _queue_access_mail(provisioning, occasion=occasion, origin=origin)
 
 

@@ -34,18 +34,16 @@ def rights_of(
 
     An order counts once it was tried: the classroom may have opened a part of it, or all, for
     example for an account that takes no links. `with_order` adds an order that is still being
-    provisioned, `without_order` leaves one out, and `only_opened` leaves out orders of which
-    nothing is known to be open. If several orders open an item, it is open until the latest of
+    provisioned, `without_order` leaves one out, and `only_opened` leaves out what is not known to
+    be open. If several orders open an item, it is open until the latest of
     their ends. A student who was merged into another has lost it all.
     """
     if student.merged_into is not None:
         return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
     rows = [
-        row
-        for row in _provided(student, with_order=with_order)
-        if row.order_id != without_order and (_is_opened(row) or not only_opened)
+        row for row in _provided(student, with_order=with_order) if row.order_id != without_order
     ]
-    return _rights_in(rows, _lost(student))
+    return _rights_in(rows, _lost(student), only_opened=only_opened)
 
 
 def _provided(student: Student, *, with_order: int | None = None) -> list[Provisioning]:
@@ -55,8 +53,21 @@ def _provided(student: Student, *, with_order: int | None = None) -> list[Provis
     return list(rows.order_by("pk"))
 
 
-def _is_opened(row: Provisioning) -> bool:
-    return row.status == Provisioning.Status.CREATED or row.missing != []
+def _items(row: Provisioning) -> list[Item]:
+    return [Item(*item) for item in row.items]
+
+
+def items_left(row: Provisioning) -> list[Item]:
+    """What the order opens, without what a refund has withdrawn."""
+    return [item for item in _items(row) if list(item) not in row.withdrawn]
+
+
+def _items_opened(row: Provisioning) -> list[Item]:
+    """What the classroom has opened, also if a refund has withdrawn it since."""
+    if row.status != Provisioning.Status.CREATED and row.missing == []:
+        return []
+    closed = [item for item in row.missing if item not in row.withdrawn]
+    return [item for item in _items(row) if list(item) not in closed]
 
 
 def _lost(student: Student) -> list[Provisioning]:
@@ -64,15 +75,16 @@ def _lost(student: Student) -> list[Provisioning]:
     return list(Provisioning.objects.filter(lost_by__student=student))
 
 
-def _rights_in(rows: Iterable[Provisioning], lost: Iterable[Provisioning]) -> list[Right]:
+def _rights_in(
+    rows: Iterable[Provisioning], lost: Iterable[Provisioning], *, only_opened: bool = False
+) -> list[Right]:
     best = {
         Item(subject_id, lesson_id): Right(Item(subject_id, lesson_id), "withdrawn", row.ends_on)
         for row in lost
         for subject_id, lesson_id in row.items
     }
     for row in rows:
-        for subject_id, lesson_id in row.items:
-            item = Item(subject_id, lesson_id)
+        for item in _items_opened(row) if only_opened else _items(row):
             right = right_in(row, item)
             best[item] = max(best.get(item, right), right, key=Right.priority)
     return [best[item] for item in sorted(best, key=lambda item: (item[0], item[1] or 0))]
@@ -103,7 +115,7 @@ def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list
         rows, lost = _provided(locked), _lost(locked)
         rights = _rights_in(rows, lost)
         # The rest is shown as open once a later attempt succeeds.
-        opened = _rights_in(filter(_is_opened, rows), lost)
+        opened = _rights_in(rows, lost, only_opened=True)
     _write_enrolments(locked, opened, order_id)
     return locked, rights
 

@@ -22,7 +22,7 @@ from apps.classroom.backends.base import (
     Right,
 )
 from apps.classroom.models import AccessChange, Account, Provisioning
-from apps.classroom.rights import rights_of
+from apps.classroom.rights import items_left, rights_of
 from apps.core.database import require_transaction
 from apps.students.models import Student
 
@@ -112,14 +112,18 @@ def _move_account(student: Student) -> None:
 
 
 def _items_of_unfinished(student: Student, *, but: int) -> set[Item]:
-    """The items whose problems another attempt reports.
+    """The items whose problems an access that waits, or has failed, reports itself.
 
-    No attempt follows for an access that has failed: the change of its order, `but`, reports its
-    problems.
+    No attempt follows for an access that has failed: a change of the order `but` reports the
+    problems of that order's items.
     """
-    rows = Provisioning.objects.filter(student=student).exclude(status=Provisioning.Status.CREATED)
-    rows = rows.exclude(status=Provisioning.Status.FAILED, order_id=but)
-    return {Item(*item) for row in rows for item in row.items}
+    rows = list(Provisioning.objects.filter(student=student))
+    pending, failed = (
+        {item for row in rows if row.status == status for item in items_left(row)}
+        for status in (Provisioning.Status.PENDING, Provisioning.Status.FAILED)
+    )
+    own = {Item(*item) for row in rows if row.order_id == but for item in row.items}
+    return pending | (failed - own)
 
 
 def _sync_until_unchanged(student: Student) -> SendResult:

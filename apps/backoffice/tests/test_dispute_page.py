@@ -13,6 +13,7 @@ from pypdf import PdfReader
 from apps.backoffice import dispute_evidence
 from apps.backoffice.dispute_evidence import evidence_pdf
 from apps.classroom.models import Account, Progress, Provisioning
+from apps.core.mail.samples import mail_title
 from apps.core.models import Mail, SiteSettings, StaffAction
 from apps.invoices.models import BillingDetails, Invoice
 from apps.orders.models import Dispute
@@ -159,3 +160,29 @@ def test_evidence_shows_the_first_and_the_newest_of_many_invoices_and_mails(disp
     assert drawn == [first.number, 12]
     assert all(f"R2026-000{number}" in text for number in (11, 12))
     assert text.count("Texto de un correo") == 2
+
+    # What is listed ends with the newest, and begins with the first.
+    monkeypatch.setattr(dispute_evidence, "MOST", 1)
+    drawn.clear()
+    text = text_of(dispute)
+    assert drawn == [first.number, 12]
+    assert "R2026-00011" not in text
+
+
+def test_carts_that_were_saved_often_hide_no_mail_of_the_purchase(dispute, monkeypatch):
+    """The buyer causes these mails before the payment."""
+    order = dispute.payment.order
+    Mail.objects.all().delete()
+    for number, template in enumerate([*["cart_saved"] * 4, "order_confirmation"]):
+        Mail.objects.create(
+            key=str(number), template=template, to=order.email, status="sent",
+            context={"order_id": order.pk}, sent_at=timezone.now(), message_id=str(number),
+        )  # fmt: skip
+    monkeypatch.setattr(dispute_evidence, "MOST", 3)
+
+    text = text_of(dispute)
+
+    sent = text.partition("Correos enviados")[2].partition("Texto de un correo")[0]
+    assert sent.count(mail_title("cart_saved")) == 3
+    assert sent.count(mail_title("order_confirmation")) == 1
+    assert text.count("Texto de un correo") == 1

@@ -114,6 +114,14 @@ def test_friend_code_stays_one_of_its_student(editor, group):
         assert (code.is_referral_code, code.student) == (True, owner)
 
 
+def test_superuser_gives_a_friend_code_to_the_right_student(admin_client):
+    wrong, right = (Student.objects.create(email=f"{name}@example.com") for name in ("a", "b"))
+    code = make_promo("AMIGO-ANAANA12", kind="FIJO", value="15", is_referral_code=True,
+                      student=wrong)  # fmt: skip
+    change(admin_client, code, student=right.pk)
+    assert (code.is_referral_code, code.student) == (True, right)
+
+
 def test_lesson_with_its_course_is_not_deleted_in_its_subjects_form(editor):
     """Another lesson would take the course, and the deleted one would come back beside it."""
     subject = make_subject(lessons=2)

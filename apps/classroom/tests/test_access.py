@@ -472,6 +472,55 @@ def test_pause_of_a_failed_access_that_moodle_refuses_is_sent_again(
     assert AccessChange.objects.get().status == "done"
 
 
+def test_pause_that_moodle_refuses_is_sent_again_beside_a_failed_access_to_the_same_course(
+    moodle, ana, micro, monkeypatch
+):
+    course = buy_hidden(moodle, ana, micro)
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=OTHER)
+    Provisioning.objects.filter(order_id=ORDER).update(status=Provisioning.Status.CREATED)
+    Provisioning.objects.filter(order_id=OTHER).update(
+        status=Provisioning.Status.FAILED, withdrawn=[[micro.pk, None]]
+    )
+    with monkeypatch.context() as patch:
+        error = moodle_error("dmlwriteexception", "Error writing to database")
+        patch.setattr(moodle, "enrol_manual_enrol_users", Mock(side_effect=error))
+        pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+        sync_all()
+    assert AccessChange.objects.get().status == "pending"
+    AccessChange.objects.update(due_at=timezone.now())
+    sync_all()
+
+    assert seats(moodle) == {(ana.email, course): True}
+
+
+@pytest.mark.parametrize("change", ["pause", "withdrawal"])
+def test_what_came_between_two_attempts_reaches_the_classroom_after_the_last(
+    moodle, ana, micro, monkeypatch, change
+):
+    """Moodle gave the seat at the first attempt, and answers to none of the later ones."""
+    course = buy_hidden(moodle, ana, micro)
+    if change == "pause":
+        pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+    else:
+        withdraw_access(order_id=ORDER)
+    Provisioning.objects.update(attempts=len(RETRY_DELAYS), due_at=timezone.now())
+    with monkeypatch.context() as patch:
+        patch.setattr(provisioning, "send_rights", Mock(side_effect=ClassroomError("No contesta.")))
+        provision.func(order_id=ORDER)
+    assert Provisioning.objects.get().status == "failed"
+    sync_all()
+
+    assert seats(moodle) == ({(ana.email, course): True} if change == "pause" else {})
+
+
+def test_access_that_moves_keeps_no_error_of_its_former_student(moodle, ana, micro, stats):
+    """With it the access would count as tried, and as a right before it is provided."""
+    buy_hidden(moodle, ana, micro)
+    right = find_or_create_student(email="ana@correct.example", phone="")
+    transfer_access(order_id=ORDER, to=right, reason="Correo corregido")
+    assert rights_of(right) == []
+
+
 def test_purchase_beside_an_access_that_is_tried_again_keeps_its_seat(moodle, ana, micro, stats):
     course = buy_hidden(moodle, ana, micro)
     moodle.add_course("STATS", f"asignatura-{stats.pk}")
@@ -501,3 +550,21 @@ def test_access_that_has_failed_keeps_nothing_open_of_another_order(ana, micro, 
     assert open_without(student=ana, order_id=ORDER) == set()
     Provisioning.objects.update(status=Provisioning.Status.CREATED)
     assert open_without(student=ana, order_id=ORDER) == set(granted)
+
+
+def test_course_that_could_not_be_opened_keeps_nothing_open_of_another_order(
+    moodle, ana, micro, stats
+):
+    """The other order opened one of its two courses."""
+    for subject, visible in ((micro, False), (stats, True)):
+        moodle.add_course(f"C{subject.pk}", f"asignatura-{subject.pk}", visible=visible)
+    items = [(micro.pk, None), (stats.pk, None)]
+    for order_id in (ORDER, OTHER):
+        grant_access(student=ana, items=items, order_id=order_id)
+        provision.func(order_id=order_id)
+    assert Provisioning.objects.get(order_id=OTHER).missing == [[micro.pk, None]]
+    assert open_without(student=ana, order_id=ORDER) == {(stats.pk, None)}
+
+    for change in (pause_access, resume_access):
+        change(order_id=OTHER, cause=Cause.DISPUTE)
+    assert states(ana) == {("Estadística", "open")}

@@ -88,7 +88,9 @@ def restore(deleted: DeletedRow, *, by: Any) -> Model:
     """
     try:
         with transaction.atomic():
-            restored = list(serializers.deserialize("json", json.dumps(deleted.data)))
+            stored = serializers.deserialize("json", json.dumps(deleted.data))
+            # A copy of before the model stayed deleted still has its rows.
+            restored = [one for one in stored if not _stays_deleted(one.object)]
             restored.sort(key=lambda one: _parents(type(one.object)))
             _refuse_missing_parents([one.object for one in restored])
             for one in restored:

@@ -1,9 +1,11 @@
 """Teachers of the group Profesor: they read the leads of their degrees, and no others."""
 
+import json
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.core import serializers
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -155,13 +157,18 @@ def test_quote_has_the_degree_of_its_subjects(client, degree):
     assert Lead.objects.get().degree == degree
 
 
-def test_degree_comes_back_from_the_bin_without_its_teachers(client):
+@pytest.mark.parametrize("is_older_copy", [False, True])
+def test_degree_comes_back_from_the_bin_without_its_teachers(client, is_older_copy):
     degree = make_degree(name="Derecho")
     eva = make_staff("eva", group="Profesor", email="eva@example.com")
-    StaffDegree.objects.create(user=eva, degree=degree)
+    right = StaffDegree.objects.create(user=eva, degree=degree)
+    of_right = json.loads(serializers.serialize("json", [right]))
     make_staff("carla", group="Contenido", client=client, email="carla@example.com")
     confirm_password(client)
     client.post(admin_url(Degree, "delete", degree.pk), {"post": "yes"})
+    if is_older_copy:
+        copy = DeletedRow.objects.get()
+        DeletedRow.objects.update(data=[*copy.data, *of_right])
 
     press(client, admin_url(DeletedRow, "changelist"), "restore", DeletedRow.objects.get())
 

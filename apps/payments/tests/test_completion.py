@@ -8,6 +8,7 @@ import time_machine
 from django.core.management import call_command
 from django.utils import timezone
 
+from apps.classroom.access import withdraw_access
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.core.web.throttle import Limit
@@ -57,6 +58,22 @@ def test_browser_completes_the_order_of_a_confirmed_payment(api, sandbox, placed
         "referral_code",
     ]
     assert len(mailoutbox) == 3
+
+
+def test_access_that_was_refunded_is_not_mailed_again(api, sandbox, placed, work, mailoutbox):
+    sandbox.confirm(placed["client_secret"])
+    body = {"payment_intent_id": placed["payment_intent_id"]}
+    api.post("complete-payment", body)
+    work()
+    withdraw_access(order_id=placed["order_id"])
+    mailoutbox.clear()
+
+    status, answer = api.post("complete-payment", {**body, "resend_email": True})
+    work()
+
+    assert (status, answer["code"]) == (409, "access_not_ready")
+    assert "ya no abre nada" in answer["error"]
+    assert mailoutbox == []
 
 
 def test_browser_sees_the_order_that_a_webhook_completed_meanwhile(
