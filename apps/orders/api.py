@@ -200,7 +200,11 @@ class RecoverOrder(PublicAPIView):
         if not mailed_to and contact_was_typed_later(recovered.order):
             student = current_student(request)
             is_own = student is not None and student.pk == recovered.order.student_id
-            recovered = replace(recovered, shows_contact=is_own)
+            if not is_own:
+                # Nor the code that the buyer has typed: whoever prepared the cart could use it up.
+                without = replace(wishes, promo_code=wishes.promo_code or "")
+                recovered = recover(order_id=int(order), token=token, wishes=without)
+                recovered = replace(recovered, shows_contact=False)
         if wishes.promo_code and recovered.now.typed_code is not None:
             PROMO_TRIES.take_back_request(request)
         note_link_opened(recovered.order)

@@ -7,7 +7,8 @@
 - `email_correction` {"order_id", "email"}: to the address that a buyer says is theirs, with the
   link that confirms it
 - `order_moved` {"order_id"}: to the address that an order had before the correction
-- `already_bought` {"order_id"}: to the buyer's address, if they have bought some items before
+- `already_bought` {"order_id", "mailed_to"}: to the buyer's address, if they have bought some
+  items before
 - `bought_twice` {"order_id"}: to the buyer of a paid order, if it has something they had already
 - `referral_code` {"student_id"}: to a student after their first purchase, with their friend code
 - `staff_attention` {"reason", "order_id", "payment_id" or "access_change_id"}: to
@@ -37,7 +38,7 @@ from apps.orders.models.staff_order import exchange_of
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.offer.bought_before import names_bought_twice, order_lines_bought_before
 from apps.orders.plan.plan_link import plan_url
-from apps.orders.recovery_link import has_another_address, recovery_url
+from apps.orders.recovery_link import check_address_of, recovery_url
 from apps.orders.renewals.renewals import CannotRenew, price, renewal_link
 from apps.orders.rewards.service import HOLD
 from apps.orders.withdrawal_link import withdrawal_url
@@ -138,7 +139,7 @@ def register() -> None:
     register_mail(
         "already_bought",
         "Algo de tu carrito ya lo tienes",
-        lambda ids: already_bought_context(Order.objects.get(pk=ids["order_id"])),
+        lambda ids: already_bought_context(_cart(ids)),
         origin=Origin.PACED,
         student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
         texts={
@@ -277,8 +278,7 @@ def _email_correction(ids: dict[str, Any]) -> dict[str, Any]:
 def _cart(ids: dict[str, Any]) -> Order:
     """The cart of a mail. Raises NoLongerDue if it has another address than when it was queued."""
     order = Order.objects.get(pk=ids["order_id"])
-    if has_another_address(order, ids.get("mailed_to", "")):
-        raise NoLongerDue
+    check_address_of(order, ids)
     return order
 
 

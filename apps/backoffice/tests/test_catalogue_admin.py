@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from apps.catalogue.admin.subjects import LessonAdmin
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
 from apps.classroom.models import Semester
@@ -342,3 +343,34 @@ def test_superusers_alone_add_a_semester_and_the_list_says_so(client):
     client.force_login(User.objects.create_superuser("eva"))
     assert client.post(admin_url(Semester, "add"), typed).status_code == 302
     assert Semester.objects.filter(name="Julio").exists()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_lesson_that_a_colleague_has_just_added_is_an_error_of_the_form(client, monkeypatch):
+    subject = make_subject()
+    make_staff("carla", group="Contenido", client=client, email="carla@example.com")
+    store = LessonAdmin.save_model
+    waiting = [lambda: Lesson.objects.create(subject=subject, title="Repaso", price="20.00")]
+
+    def slow(*args, **kwargs):
+        if waiting:
+            in_parallel(waiting.pop(), 1)
+        store(*args, **kwargs)
+
+    monkeypatch.setattr(LessonAdmin, "save_model", slow)
+    typed = {
+        "subject": subject.pk,
+        "title": "Repaso",
+        "price": "20.00",
+        "kind": "pec",
+        "status": "active",
+        "price_changes-TOTAL_FORMS": "0",
+        "price_changes-INITIAL_FORMS": "0",
+    }
+    answer = client.post(admin_url(Lesson, "add"), typed)
+
+    assert not waiting, answer.context["errors"]
+    assert answer.status_code == 200
+    assert answer.context["adminform"].form.errors
+    assert Lesson.objects.filter(title="Repaso").count() == 1

@@ -424,6 +424,36 @@ def test_names_that_staff_write_have_no_link_and_no_friend_code(client, name):
     assert student.last_name == "Gil Ruiz"
 
 
+@pytest.mark.parametrize("level", ["university", "degree", "subject", "lesson", "copy", "import"])
+def test_names_of_the_catalogue_have_no_link(editor, level):
+    """The shop mails them to strangers, who only type an address."""
+    name = "Tu cuenta caduca: entra en https://evil.example/clave"
+    subject = make_subject()
+    lesson = subject.lessons.first()
+    if level == "import":
+        column = next(one for one in COLUMNS if one.name == "asignatura")
+        with pytest.raises(BadCell, match="direcciones web"):
+            column.read(name)
+        return
+    if level == "copy":
+        page = reverse("admin:catalogue_subject_copy", args=[subject.pk])
+        form = editor.post(page, {"name": name, "degree": subject.degree_id}).context["form"]
+        assert "direcciones web" in form.errors["name"][0]
+        return
+    university = subject.degree.university
+    row = {"university": university, "degree": subject.degree, "subject": subject,
+           "lesson": lesson}[level]  # fmt: skip
+    field = "title" if level == "lesson" else "name"
+    changes = {"logo": None} if level == "university" else {}
+    form = change(editor, row, **changes, **{field: name}).context["adminform"].form
+    assert "direcciones web" in form.errors[field][0]
+    if level == "lesson":
+        page = admin_url(type(subject), "change", subject.pk)
+        sent = form_of(editor, page)
+        title = next(name for name in sent if name.endswith("-title"))
+        assert "direcciones web" in editor.post(page, {**sent, title: name}).text
+
+
 def test_editor_leads_visitors_of_the_home_page_nowhere_else(editor):
     site = SiteSettings.current()
     before = site.marketplace_url

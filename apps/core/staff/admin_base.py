@@ -12,7 +12,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import (
     DecimalField,
     EmailField,
@@ -136,7 +136,14 @@ class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
         chosen = (number for name in names for number in request.POST.getlist(name) if number)
         if not all(map(is_row_number, chosen)) or "_saveasnew" in request.POST:
             raise SuspiciousOperation
-        return super().changeform_view(request, *args, **kwargs)
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except IntegrityError:
+            # Somebody else has just stored such a row. The form finds it now, and says so.
+            for _, files in request.FILES.lists():
+                for file in files:
+                    file.seek(0)
+            return super().changeform_view(request, *args, **kwargs)
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any

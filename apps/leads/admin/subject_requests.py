@@ -12,6 +12,7 @@ from apps.core.staff.admin_base import (
 )
 from apps.core.staff.admin_filters import choice_filter
 from apps.leads.models import (
+    Lead,
     RequestedSubject,
     SubjectRequest,
 )
@@ -39,6 +40,10 @@ class RequestRows(NewestRows, ReadOnlyRowsInline):
     fields = ("lead", "subject_name", "university")
     of_parent = "requested_subject"
     select_related = ("lead",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SubjectRequest]:
+        rows: QuerySet[SubjectRequest] = super().get_queryset(request)
+        return rows.filter(lead__in=Lead.objects.visible_to(request.user))
 
 
 @admin.register(RequestedSubject)

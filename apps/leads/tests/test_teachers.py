@@ -13,7 +13,13 @@ from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Degree
 from apps.core.models import DeletedRow
 from apps.leads.intake import degree_named
-from apps.leads.models import Attachment, Lead, StaffDegree
+from apps.leads.models import (
+    Attachment,
+    Lead,
+    RequestedSubject,
+    StaffDegree,
+    SubjectRequest,
+)
 from apps.leads.tests.payloads import budget
 from tests.helpers.admin import admin_url, confirm_password, make_staff, press
 from tests.helpers.factories import make_degree, make_subject, make_university
@@ -113,6 +119,20 @@ def test_page_of_a_lead_names_no_others_of_the_same_person(client, teacher, degr
     lead, other = make_lead(degree), make_lead(make_degree())
     page = client.get(admin_url(Lead, "change", lead.pk)).text
     assert admin_url(Lead, "change", other.pk) not in page
+
+
+def test_page_of_a_requested_subject_names_no_lead_of_another_degree(client, teacher, degree):
+    """An editor of the catalogue, who is a teacher, too, reads that page."""
+    teacher.groups.add(Group.objects.get(name="Contenido"))
+    requested = RequestedSubject.objects.create(name="Latín", career="Clásicas", key="latin")
+    for number, of in enumerate((degree, make_degree())):
+        SubjectRequest.objects.create(
+            lead=make_lead(of, name=f"Vera{number}"), requested_subject=requested,
+            subject_name="Latín", university="UCM",
+        )  # fmt: skip
+    page = client.get(admin_url(RequestedSubject, "change", requested.pk)).text
+    assert "Vera0" in page
+    assert "Vera1" not in page
 
 
 def test_search_of_the_admin_leads_teachers_to_no_lead(client, teacher):

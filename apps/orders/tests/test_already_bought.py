@@ -13,12 +13,14 @@ from django.utils import timezone
 
 from apps.classroom.models import Provisioning
 from apps.core.dates import today
+from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.core.web.throttle import Limit
 from apps.orders.checkout import already_bought
 from apps.orders.checkout.already_bought import mail_already_bought
-from apps.orders.models import Order, OrderLine
+from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.offer.bought_before import lines_bought_before
+from apps.orders.recovery_link import mailed_to
 from apps.students.models import Student
 from tests.helpers.factories import (
     ANA,
@@ -229,6 +231,44 @@ def test_signed_out_buyer_is_not_told_and_the_address_receives_a_mail(
         assert "Cálculo" in text
         assert "/aula" in text
         assert "Todavía no se ha cobrado nada" in text
+
+
+def test_mail_tells_no_mailbox_what_another_address_has_bought(api, ana, subject, sandbox, work):
+    """Its cart may get that address after the mail was queued."""
+    bought(Student.objects.create(**BRUNO), subject)
+    placed = api.checkout(body(whole(subject), email=BRUNO["email"]))
+    work()
+    [mail] = Mail.objects.filter(template="already_bought")
+    assert render_mail(mail.template, mail.context, reveal=True)
+    bought(ana, subject)
+
+    api.checkout(
+        body(
+            whole(subject),
+            email=ana.email,
+            recovery_order_id=placed["order_id"],
+            token=placed["token"],
+        )
+    )
+
+    with pytest.raises(NoLongerDue):
+        render_mail(mail.template, mail.context, reveal=True)
+
+
+@pytest.mark.parametrize("template", ["order_to_pay", "transfer_details", "transfer_reminder"])
+def test_mail_about_a_transfer_is_not_sent_once_the_cart_has_another_address(
+    api, ana, subject, sandbox, settings, template
+):
+    """It has a link with which that person's data can be read."""
+    settings.TRANSFER_IBAN = "ES9121000418450200051332"
+    order = Order.objects.get(pk=api.checkout(body(whole(subject), **BRUNO))["order_id"])
+    StaffOrder.objects.create(order=order, paid_by="transfer", agreed=order.total_amount)
+    context = {"order_id": order.pk, "mailed_to": mailed_to(order)}
+    assert render_mail(template, context, reveal=True)
+    order.email = ana.email
+    order.save()
+    with pytest.raises(NoLongerDue):
+        render_mail(template, context, reveal=True)
 
 
 def test_checkout_runs_the_same_queries_whether_or_not_the_address_has_bought(

@@ -19,6 +19,7 @@ from apps.orders.models import Order, Payment
 from apps.orders.recovery_link import recovery_url
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign
+from apps.students.models import Consent
 from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
 from tests.helpers.student_session import sign_in_as
 
@@ -365,6 +366,53 @@ def test_preparer_of_a_cart_does_not_read_what_its_buyer_types_into_it(api, save
     assert buyer.get(own).json()["student"]["first_name"] == "Vera"
     sign_in_as(order.student_id, buyer)
     assert buyer.get(token).json()["student"]["email"] == "vera@example.org"
+
+
+def test_preparer_of_a_cart_does_not_read_the_code_that_its_buyer_types(api, saved, sandbox):
+    """Whoever has read it could use it up before the buyer pays."""
+    make_promo("VALE-EMPRESA-7H2K", value="50", max_uses=1)
+    order = Order.objects.get()
+    stranger = Client(REMOTE_ADDR="192.0.2.9")
+    token = f"/api/orders/recover?{urlencode(saved)}"
+    stranger.get(token)
+    typed = {
+        "email": "vera@example.org",
+        "phone": "+34644555666",
+        "promo_code": "VALE-EMPRESA-7H2K",
+        "recovery_order_id": order.pk,
+        "token": saved["token"],
+    }
+    item = whole(order.lines.first().subject)
+    price = api.post("process-checkout", checkout_body(item, total="1.00", **typed))[1]
+    assert api.checkout(checkout_body(item, total=price["total_amount"], **typed))
+
+    read = stranger.get(token)
+    assert read.status_code == 200
+    assert "VALE-EMPRESA" not in read.text
+    order.refresh_from_db()
+    own = f"/api/orders/recover?{recovery_url(order).partition('?')[2]}"
+    assert Client().get(own).json()["promo_code"] == "VALE-EMPRESA-7H2K"
+
+
+def test_acceptances_go_with_the_cart_to_its_buyer(api, saved, sandbox):
+    """They would be erased with whoever had the cart before, and the payment would have none."""
+    order = Order.objects.get()
+    before = order.student
+    body = checkout_body(
+        whole(order.lines.first().subject),
+        total="182.40",
+        email="vera@example.org",
+        phone="+34644555666",
+        termsAccepted=False,
+        recovery_order_id=order.pk,
+        token=saved["token"],
+    )
+    api.checkout(body)
+    order.refresh_from_db()
+    assert order.student != before
+    accepted = Consent.objects.filter(order_id=order.pk)
+    assert {row.student for row in accepted} == {order.student}
+    assert {row.kind for row in accepted} >= {"terms", "privacy", "adult", "withdrawal"}
 
 
 def test_recovery_link_expires_after_30_days(api, saved):
