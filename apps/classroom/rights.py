@@ -35,8 +35,8 @@ def rights_of(
     An order counts once it was tried: the classroom may have opened a part of it, or all, for
     example for an account that takes no links. `with_order` adds an order that is still being
     provisioned, `without_order` leaves one out, and `only_opened` leaves out what is not known to
-    be open. If several orders open an item, it is open until the latest of
-    their ends. A student who was merged into another has lost it all.
+    be open. If several orders open an item, it is open until the latest of their ends. A student
+    who was merged into another has lost it all.
     """
     if student.merged_into is not None:
         return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
