@@ -1,5 +1,4 @@
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone
@@ -193,18 +192,19 @@ class RecoverOrder(PublicAPIView):
         # code is checked: above the limit, a right code must not be told from a wrong one.
         if wishes.promo_code:
             PROMO_TRIES.count(request)
-        recovered = recover(order_id=int(order), token=token, wishes=wishes)
         mailed_to = request.query_params.get("correo", "")
+
+        def is_for_buyer(found: Order) -> bool:
+            if mailed_to or not contact_was_typed_later(found):
+                return True
+            student = current_student(request)
+            return student is not None and student.pk == found.student_id
+
+        recovered = recover(
+            order_id=int(order), token=token, wishes=wishes, is_for_buyer=is_for_buyer
+        )
         if has_another_address(recovered.order, mailed_to):
             raise CartChanged
-        if not mailed_to and contact_was_typed_later(recovered.order):
-            student = current_student(request)
-            is_own = student is not None and student.pk == recovered.order.student_id
-            if not is_own:
-                # Nor the code that the buyer has typed: whoever prepared the cart could use it up.
-                without = replace(wishes, promo_code=wishes.promo_code or "")
-                recovered = recover(order_id=int(order), token=token, wishes=without)
-                recovered = replace(recovered, shows_contact=False)
         if wishes.promo_code and recovered.now.typed_code is not None:
             PROMO_TRIES.take_back_request(request)
         note_link_opened(recovered.order)

@@ -1,6 +1,7 @@
 """The recovery link: unpaid orders at today's prices (docs/rules.md, "Recovery and reminders")."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 
 from django.utils import timezone
 
@@ -126,14 +127,27 @@ def note_link_opened(order: Order) -> None:
         log_step(order.pk, EventKind.LINK_OPENED)
 
 
-def recover(*, order_id: int, token: str, wishes: Wishes = AS_SAVED) -> Recovered:
+def recover(
+    *,
+    order_id: int,
+    token: str,
+    wishes: Wishes = AS_SAVED,
+    is_for_buyer: Callable[[Order], bool] = lambda _: True,
+) -> Recovered:
     """The unpaid order of a recovery link, at today's prices and as the buyer would change it.
+
+    For anybody else, of whom `is_for_buyer` says no, it has neither contact data nor the code that
+    the buyer has typed: whoever prepared the cart could use the code up.
 
     Writes nothing. Raises the errors of `open_order`. Earlier purchases do not count here: anybody
     can save a cart under somebody else's address.
     """
     order = open_order(order_id=order_id, token=token)
-    return Recovered(order, offer_again(order, check_purchases=False, wishes=wishes))
+    shows_contact = is_for_buyer(order)
+    if not shows_contact:
+        wishes = replace(wishes, promo_code=wishes.promo_code or "")
+    now = offer_again(order, check_purchases=False, wishes=wishes)
+    return Recovered(order, now, shows_contact)
 
 
 def _item_as_json(row: OrderLine, line: CartLine) -> dict[str, object]:
