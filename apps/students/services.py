@@ -105,16 +105,6 @@ def record_consents(
     )
 
 
-def take_over_consents(*, order_id: int, student: Student, kinds: Collection[Consent.Kind]) -> None:
-    """Make an unpaid order's acceptances those of its new buyer, who accepts `kinds` anew.
-
-    They would otherwise be erased with the student who had the order before.
-    """
-    of_others = Consent.objects.filter(order_id=order_id).exclude(student=student)
-    of_others.filter(kind__in=kinds).delete()
-    of_others.update(student=student)
-
-
 def accepted_current(order_id: int) -> set[Consent.Kind]:
     """What the order's buyer accepted, in the versions of the legal texts that are current.
 

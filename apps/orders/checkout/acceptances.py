@@ -25,9 +25,10 @@ def check_acceptances(checkout: Checkout, order: Order | None) -> None:
     """Raise Invalid if the buyer has not ticked all the boxes they have to.
 
     The declaration of age and the waiver of withdrawal are needed with each payment
-    (docs/rules.md, "Consents and legal texts").
+    (docs/rules.md, "Consents and legal texts"). A new buyer of the order accepts all anew.
     """
-    kept = accepted_current(order.pk) if order is not None else set()
+    is_same = order is not None and order.email.lower() == checkout.email.strip().lower()
+    kept = accepted_current(order.pk) if order is not None and is_same else set()
     missing = [kind for kind in EARLIER if kind not in checkout.accepted | kept]
     if not checkout.save_for_later:
         always = [Consent.Kind.ADULT, Consent.Kind.WITHDRAWAL]

@@ -29,7 +29,7 @@ from apps.orders.promo.uses import FriendCodeAwaitsTransfer, FriendCodeInUse, St
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import CodeInUse, PromoRefused
 from apps.students.models import Consent, Student
-from apps.students.services import record_consents, take_over_consents
+from apps.students.services import record_consents
 
 
 @transaction.atomic
@@ -90,8 +90,6 @@ def place(checkout: Checkout) -> Placed:
         _refuse_another_content(by_staff, checkout, offer)
 
     priced = PricedCheckout(checkout, offer, gift=gift)
-    accepted = [Consent.Kind(kind) for kind in sorted(checkout.accepted)]
-    buyer_before = order.student_id if order is not None else None
     if order is None:
         order = write_order(None, priced)
     elif order.content_hash != priced.digest():
@@ -111,12 +109,10 @@ def place(checkout: Checkout) -> Placed:
         for taken_over in offer.code.taken_over:
             _take_over(taken_over, in_use=CodeInUse)
         promo_uses.reserve(offer.code, order)
-    if buyer_before not in (None, order.student_id):
-        take_over_consents(order_id=order.pk, student=order.student, kinds=accepted)
     record_consents(
         student=order.student,
         order_id=order.pk,
-        kinds=accepted,
+        kinds=[Consent.Kind(kind) for kind in sorted(checkout.accepted)],
         beside_wallet=checkout.beside_wallet,
     )
     return Placed(order, offer)
