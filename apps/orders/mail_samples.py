@@ -148,6 +148,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
 
 def _cart() -> dict[str, Any]:
     return {
+        "only_to": "ana@example.com",
         "lines": _lines(),
         "total": Decimal("216.00"),
         "vat_note": "IVA incluido",
@@ -163,6 +164,7 @@ def _cart_reminder() -> dict[str, dict[str, Any]]:
 
 def _already_bought() -> dict[str, dict[str, Any]]:
     unpaid = {
+        "only_to": "ana@example.com",
         "owned": ["Microeconomía"],
         "is_paid": False,
         "portal_url": _portal_url(),
@@ -472,6 +474,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
         "iban": "ES91 2100 0418 4502 0005 1332",
         "reference": "PEDIDO-1042",
         "valid_until": timezone.now() + timedelta(days=30),
+        "only_to": "ana@example.com",
         "pay_url": "",
         "terms_url": absolute_url("/terminos"),
     }

@@ -1,14 +1,13 @@
 """The mails about orders. The outbox stores ids; a mail reads its data when it is rendered.
 
 - `order_confirmation` {"order_id"}: to the buyer, once the order is paid or its first instalment is
-- `cart_saved` {"order_id", "mailed_to"}: to the buyer, with the recovery link of the cart
-- `payment_declined` {"order_id", "mailed_to"}: the same, after the bank declined the payment
-- `cart_reminder` {"order_id", "mailed_to"}: the same, to a buyer who agreed to reminders
+- `cart_saved` {"order_id"}: to the buyer, with the recovery link of the cart
+- `payment_declined` {"order_id"}: the same, after the bank declined the payment
+- `cart_reminder` {"order_id"}: the same, to a buyer who agreed to reminders
 - `email_correction` {"order_id", "email"}: to the address that a buyer says is theirs, with the
   link that confirms it
 - `order_moved` {"order_id"}: to the address that an order had before the correction
-- `already_bought` {"order_id", "mailed_to"}: to the buyer's address, if they have bought some
-  items before
+- `already_bought` {"order_id"}: to the buyer's address, if they have bought some items before
 - `bought_twice` {"order_id"}: to the buyer of a paid order, if it has something they had already
 - `referral_code` {"student_id"}: to a student after their first purchase, with their friend code
 - `staff_attention` {"reason", "order_id", "payment_id" or "access_change_id"}: to
@@ -38,7 +37,7 @@ from apps.orders.models.staff_order import exchange_of
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.offer.bought_before import names_bought_twice, order_lines_bought_before
 from apps.orders.plan.plan_link import plan_url
-from apps.orders.recovery_link import check_address_of, recovery_url
+from apps.orders.recovery_link import recovery_url
 from apps.orders.renewals.renewals import CannotRenew, price, renewal_link
 from apps.orders.rewards.service import HOLD
 from apps.orders.withdrawal_link import withdrawal_url
@@ -276,10 +275,7 @@ def _email_correction(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cart(ids: dict[str, Any]) -> Order:
-    """The cart of a mail. Raises NoLongerDue if it has another address than when it was queued."""
-    order = Order.objects.get(pk=ids["order_id"])
-    check_address_of(order, ids)
-    return order
+    return Order.objects.get(pk=ids["order_id"])
 
 
 def cart_saved_context(order: Order) -> dict[str, Any]:
@@ -289,6 +285,7 @@ def cart_saved_context(order: Order) -> dict[str, Any]:
     a stranger into the name.
     """
     return {
+        "only_to": order.email,
         "lines": [_line(line) for line in order.lines.all()],
         "total": order.total_amount,
         "vat_note": order.vat_note,
@@ -327,6 +324,7 @@ def already_bought_context(order: Order) -> dict[str, Any]:
     if not owned:
         raise NoLongerDue
     return {
+        "only_to": order.student.email,
         "owned": [row.name for row in owned],
         "is_paid": order.status != Order.Status.CART,
         "portal_url": absolute_url(SiteSettings.current().portal),

@@ -4,13 +4,11 @@ It names, as a digest, the address to which it was mailed. Whoever prepared the 
 too, and could put a look-alike address of their own on it before the buyer opens the mail's link.
 """
 
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from apps.core.keyed_digest import keyed_digest, matches
-from apps.core.mail.registry import NoLongerDue
 from apps.orders.models import Order
 
 _SALT = "orders.recovery-link"
@@ -33,15 +31,6 @@ def has_another_address(order: Order, digest: str) -> bool:
     A link without a digest was not mailed, or is of an earlier version: it says nothing.
     """
     return digest != "" and not matches(_SALT, _named(order), digest)
-
-
-def check_address_of(order: Order, ids: dict[str, Any]) -> None:
-    """Raise NoLongerDue if the cart of a mail has another address than when it was queued.
-
-    `ids` is the mail's context. Its text would tell that person's things to this mailbox.
-    """
-    if has_another_address(order, ids.get("mailed_to", "")):
-        raise NoLongerDue
 
 
 def _named(order: Order) -> str:

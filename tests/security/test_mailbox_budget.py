@@ -369,7 +369,9 @@ def rows(settings):
     order, cart = make_one_of_everything(), make_one_of_everything()
     typed = {"first_name": HOSTILE, "last_name": HOSTILE}
     Order.objects.update(**typed)
-    Order.objects.filter(pk=cart.pk).update(status="cart", reminders_accepted=True)
+    Order.objects.filter(pk=cart.pk).update(
+        status="cart", email=order.email, reminders_accepted=True
+    )
     Student.objects.update(**typed)
     Gift.objects.update(sender=HOSTILE, recipient_name=HOSTILE, message=HOSTILE)
     Gift.objects.filter(order=cart).delete()

@@ -134,9 +134,10 @@ def register_mail(
     The app is the one that has the function `build`. `subject` is a template string ("Tu pedido
     {{ reference }}"). `build` gets the row's context and returns the variables of subject and
     templates. Links that grant access are `SecretUrl`s, those that open an account are
-    `AccountUrl`s, and what a visitor has typed is `TypedText`, except in mails to staff. Three
-    variables are special: `reply_to`, `attachments`, and `unsubscribe_url`, which unsubscribes on a
-    bare POST (RFC 8058). The builder raises NoLongerDue when the mail must not be sent any more.
+    `AccountUrl`s, and what a visitor has typed is `TypedText`, except in mails to staff. Four
+    variables are special: `reply_to`, `attachments`, `only_to`, the one address that may get the
+    mail, and `unsubscribe_url`, which unsubscribes on a bare POST (RFC 8058).
+    The builder raises NoLongerDue when the mail must not be sent any more.
     `origin` says who causes the mail, or finds it out from the row's context. `student` finds the
     student whose new address a waiting mail follows; without it, the mail stays with the address to
     which it was queued. `texts` are the sentences that staff may replace, by their names in
@@ -226,11 +227,12 @@ def render_mail(
     example DoesNotExist for a deleted order. `to` is the address that the mail is sent to: texts
     that visitors typed are left out unless it may get them. `words` are the academy's own; without
     them, the stored ones are used. With `reveal` it raises NoLongerDue if
-    the account that the mail opens belongs to another address by now.
+    the account that the mail opens, or the cart that it is about, has another address by now.
     """
     values = _templates[template].build(context)
-    opened = {v.address.lower() for v in values.values() if isinstance(v, AccountUrl)}
-    if reveal and to and opened - {to.lower()}:
+    owners = {v.address for v in values.values() if isinstance(v, AccountUrl)}
+    owners |= {values["only_to"]} if "only_to" in values else set()
+    if reveal and to and {owner.lower() for owner in owners} - {to.lower()}:
         raise NoLongerDue
     values = _without_typed_text(values, _left_out(template, context, to))
     if not reveal:

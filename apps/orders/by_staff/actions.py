@@ -21,7 +21,6 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift, Instalment, Order, OrderNote, StaffOrder
 from apps.orders.models.statuses import INSTALMENT_SETTLED, SOLD, EventKind
 from apps.orders.plan.charging import card_can_be_charged, charge_again
-from apps.orders.recovery_link import mailed_to
 from apps.orders.settlement.new_address import follow_student
 from apps.students.services import change_email
 
@@ -80,7 +79,7 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
         key=f"cart-saved:{order.pk}:{form_key.hex}",
         template="order_to_pay" if by_staff else "cart_saved",
         to=order.email,
-        context={"order_id": order.pk, "mailed_to": mailed_to(order)},
+        context={"order_id": order.pk},
         origin=Origin.STAFF,
     )
     return sent_again(order, "Enlace para terminar la compra", actor=actor, is_new=mail is not None)

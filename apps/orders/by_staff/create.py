@@ -24,7 +24,6 @@ from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.models.statuses import EventKind, OrderStatus, PaymentKind
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
-from apps.orders.recovery_link import mailed_to
 from apps.orders.refunds.exchanges import credit_reference, locked_exchange, problem_of
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.payment_type import PaymentType
@@ -233,11 +232,7 @@ def mail_buyer(order: Order, *, again: str = "") -> None:
         key=f"{key}{again}" if is_repeated else key,
         template="order_to_pay",
         to=order.email,
-        context={
-            "order_id": order.pk,
-            "mailed_to": mailed_to(order),
-            **({"replaces": True} if replaces else {}),
-        },
+        context={"order_id": order.pk, **({"replaces": True} if replaces else {})},
     )
 
 

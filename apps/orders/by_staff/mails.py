@@ -1,9 +1,9 @@
 """The mails about an order that staff have made, or that its buyer pays by transfer.
 
-- `transfer_details` {"order_id", "mailed_to"}: to a buyer who has chosen a transfer, how to make it
-- `transfer_reminder` {"order_id", "mailed_to"}: the same, if it has not arrived after three days
-- `order_to_pay` {"order_id", "mailed_to"}: how to pay the order; with "missing_cents", after a
-  transfer that was too small; with "replaces", after staff have changed what was mailed before
+- `transfer_details` {"order_id"}: to a buyer who has chosen a transfer, how to make it
+- `transfer_reminder` {"order_id"}: the same, if it has not arrived after three days
+- `order_to_pay` {"order_id"}: how to pay the order; with "missing_cents", after a transfer that
+  was too small; with "replaces", after staff have changed what was mailed before
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, regist
 from apps.core.money import to_euros
 from apps.orders.models import CART_LIFE, Gift, Order, StaffOrder
 from apps.orders.models.staff_order import TRANSFER_LIFE, exchange_of
-from apps.orders.recovery_link import check_address_of, recovery_url
+from apps.orders.recovery_link import recovery_url
 
 
 def register() -> None:
@@ -60,13 +60,13 @@ def register() -> None:
 def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `order_to_pay`. Raises NoLongerDue if the order is paid or has expired."""
     order = Order.objects.select_related("by_staff").get(pk=ids["order_id"])
-    check_address_of(order, ids)
     row: StaffOrder | None = getattr(order, "by_staff", None)
     if not order.is_open or row is None or row.awaits_approval:
         raise NoLongerDue
     by_transfer = order.by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
     missing = ids.get("missing_cents", 0)
     return {
+        "only_to": order.email,
         "order_name": f"pedido n.º {order.pk}",
         "lines": [
             {

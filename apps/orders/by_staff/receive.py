@@ -27,7 +27,6 @@ from apps.orders.models.staff_order import is_canceled
 from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind, PaymentStatus
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.promo import uses as promo_uses
-from apps.orders.recovery_link import mailed_to
 from apps.orders.settlement.mark_paid import mark_paid
 
 # A mistyped year is refused. The order may have been made after its transfer arrived.
@@ -206,11 +205,7 @@ def _settle(order: Order, cents: int, reference: str, actor: str) -> None:
                 key=f"transfer-incomplete:{reference}",
                 template="order_to_pay",
                 to=order.email,
-                context={
-                    "order_id": order.pk,
-                    "mailed_to": mailed_to(order),
-                    "missing_cents": missing - cents,
-                },
+                context={"order_id": order.pk, "missing_cents": missing - cents},
             )
         return
     if missing:

@@ -18,7 +18,6 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.web.throttle import Limit
 from apps.orders.models import Order
 from apps.orders.offer.bought_before import order_lines_bought_before
-from apps.orders.recovery_link import mailed_to
 
 # Repeated checkouts with somebody else's address must not fill that person's mailbox.
 MAILS_PER_STUDENT = Limit("already-bought", times=3, seconds=24 * 3600)
@@ -45,7 +44,7 @@ def mail_already_bought(order_id: int) -> None:
             key=f"already-bought:{order.pk}:{digest}",
             template="already_bought",
             to=order.student.email,
-            context={"order_id": order.pk, "mailed_to": mailed_to(order)},
+            context={"order_id": order.pk},
         )
         if mail is not None:
             MAILS_PER_STUDENT.count_key(order.student.email)

@@ -28,7 +28,6 @@ from apps.orders.models.staff_order import BUYER as ACTOR
 from apps.orders.models.staff_order import TRANSFER_LIFE
 from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
-from apps.orders.recovery_link import mailed_to
 from apps.students.models import Student
 
 REMINDED_AFTER = timedelta(days=3)
@@ -73,7 +72,7 @@ def await_transfer(order: Order, *, origin: Origin = Origin.ORDER) -> StaffOrder
         key=f"transfer-details:{order.pk}:{order.revision}",
         template="transfer_details",
         to=order.email,
-        context={"order_id": order.pk, "mailed_to": mailed_to(order)},
+        context={"order_id": order.pk},
         origin=origin,
     )
     return row
@@ -133,7 +132,7 @@ def remind_buyers() -> int:
                 key=f"{_KEY}{row.order_id}",
                 template="transfer_reminder",
                 to=row.order.email,
-                context={"order_id": row.order_id, "mailed_to": mailed_to(row.order)},
+                context={"order_id": row.order_id},
             )
             if mail is not None:
                 ALL_REMINDERS.add("all")

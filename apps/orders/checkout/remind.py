@@ -57,7 +57,7 @@ def queue_due_reminders() -> int:
                     key=f"{_KEY}{order.pk}:{hours}",
                     template="cart_reminder",
                     to=order.email,
-                    context={"order_id": order.pk, "mailed_to": mailed_to(order)},
+                    context={"order_id": order.pk},
                 )
                 if mail is not None:
                     ALL_REMINDERS.add("all")

@@ -14,7 +14,6 @@ from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
-from apps.orders.recovery_link import mailed_to
 
 
 @transaction.atomic
@@ -110,7 +109,7 @@ def _record_late_decline(order: Order, *, reference: str, actor: str) -> None:
         key=f"payment-declined:{order.pk}:{declines}",
         template="payment_declined",
         to=order.email,
-        context={"order_id": order.pk, "mailed_to": mailed_to(order)},
+        context={"order_id": order.pk},
     )
 
 

@@ -30,7 +30,6 @@ from apps.orders.errors import (
 from apps.orders.models import Order, StaffOrder
 from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.staff_order import TRANSFER_LIFE
-from apps.orders.recovery_link import mailed_to
 from apps.orders.settlement.mark_paid import complete_free
 from apps.payments.card_testing import refuse_card_testing, wait_in_pause
 from apps.payments.checkout.closing import cancel_open_payment
@@ -230,7 +229,7 @@ def _mail_recovery_link(order: Order, origin: Origin) -> None:
         key=f"cart-saved:{order.pk}:{order.revision}",
         template="cart_saved",
         to=order.email,
-        context={"order_id": order.pk, "mailed_to": mailed_to(order)},
+        context={"order_id": order.pk},
         origin=origin,
     )
 
