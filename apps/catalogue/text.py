@@ -4,8 +4,6 @@ import unicodedata
 
 from apps.core.normal_form import normal_form
 
-# The fields with the names of universities, degrees, subjects and lessons, which mails repeat.
-MAILED_NAMES = ("name", "title")
 # In Spanish ñ is a letter after n. "n" plus the highest ASCII character sorts there.
 _ENYE = "n\x7f"
 

@@ -27,10 +27,6 @@ FRIEND_CODE_REFUSED = (
     "No escribas el código de amigo de un alumno: cobraría por cada compra que llegue de aquí."
 )
 
-_LINK_REFUSED = (
-    "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto."
-)
-
 # Legal texts have so many at most. Django runs all validators of a field, also of a text of 1 MB.
 _MOST_READ = 100_000
 # Characters whose forms are kept: those of several scripts.
@@ -71,16 +67,6 @@ def check_can_be_read(text: str) -> None:
         raise ValidationError("Hay caracteres que no se pueden enviar.")
 
 
-def check_title(text: str) -> None:
-    """Raise ValidationError for a name that mail programs would show with a link in it.
-
-    An @ may be a letter, as in "niñ@s": a mailbox has a point, too.
-    """
-    check_can_be_read(text)
-    if has_link(text.replace("@", " ")):
-        raise ValidationError(_LINK_REFUSED)
-
-
 def check_words(text: str) -> None:
     """Raise ValidationError for a text that mail programs would show with a link in it.
 
@@ -88,7 +74,9 @@ def check_words(text: str) -> None:
     """
     check_can_be_read(text)
     if has_link(text):
-        raise ValidationError(_LINK_REFUSED)
+        raise ValidationError(
+            "No puede llevar direcciones web ni de correo. Deja un espacio después de cada punto."
+        )
     if not all(letter.isprintable() or letter == "\n" for letter in text):
         raise ValidationError("Hay caracteres que no se pueden enviar.")
 

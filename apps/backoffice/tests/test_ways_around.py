@@ -16,6 +16,7 @@ from apps.catalogue.admin import catalogue_admin
 from apps.catalogue.exchange.columns import COLUMNS, BadCell
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.models.lessons import LAST_POSITION
+from apps.catalogue.tests.exchange_helpers import HEAD, MICRO, errors_of
 from apps.classroom.models import MoodleCourse
 from apps.core.models import DeletedRow, Mail, SiteSettings, StaffAction
 from apps.core.staff.answer_limits import TO_MAILBOX
@@ -424,34 +425,34 @@ def test_names_that_staff_write_have_no_link_and_no_friend_code(client, name):
     assert student.last_name == "Gil Ruiz"
 
 
-@pytest.mark.parametrize("level", ["university", "degree", "subject", "lesson", "copy", "import"])
-def test_names_of_the_catalogue_have_no_link(editor, level):
-    """The shop mails them to strangers, who only type an address."""
+@pytest.mark.parametrize("level", ["university", "degree", "subject", "lesson"])
+def test_new_name_of_the_catalogue_has_no_link(editor, level):
+    """The shop mails it to strangers, who only type an address."""
     name = "Tu cuenta caduca: entra en https://evil.example/clave"
     subject = make_subject()
-    lesson = subject.lessons.first()
-    if level == "import":
-        column = next(one for one in COLUMNS if one.name == "asignatura")
-        with pytest.raises(BadCell, match="direcciones web"):
-            column.read(name)
-        return
-    if level == "copy":
-        page = reverse("admin:catalogue_subject_copy", args=[subject.pk])
-        form = editor.post(page, {"name": name, "degree": subject.degree_id}).context["form"]
-        assert "direcciones web" in form.errors["name"][0]
-        return
-    university = subject.degree.university
-    row = {"university": university, "degree": subject.degree, "subject": subject,
-           "lesson": lesson}[level]  # fmt: skip
+    row = {"university": subject.degree.university, "degree": subject.degree, "subject": subject,
+           "lesson": subject.lessons.first()}[level]  # fmt: skip
     field = "title" if level == "lesson" else "name"
-    changes = {"logo": None} if level == "university" else {}
-    form = change(editor, row, **changes, **{field: name}).context["adminform"].form
+    sent = {"logo": None} if level == "university" else {}
+    form = change(editor, row, **sent, **{field: name}).context["adminform"].form
     assert "direcciones web" in form.errors[field][0]
-    if level == "lesson":
-        page = admin_url(type(subject), "change", subject.pk)
-        sent = form_of(editor, page)
-        title = next(name for name in sent if name.endswith("-title"))
-        assert "direcciones web" in editor.post(page, {**sent, title: name}).text
+    # A row that has such a name already is changed otherwise.
+    type(row).objects.filter(pk=row.pk).update(**{field: "Node.js"})
+    assert change(editor, row, **sent).status_code == 302
+
+
+def test_names_of_rows_copies_and_files_have_no_link(editor):
+    name = "Entra en https://evil.example/clave"
+    subject = make_subject()
+    page = admin_url(Subject, "change", subject.pk)
+    sent = form_of(editor, page)
+    title = next(key for key in sent if key.endswith("-title"))
+    assert "direcciones web" in editor.post(page, {**sent, title: name}).text
+    copy = reverse("admin:catalogue_subject_copy", args=[subject.pk])
+    form = editor.post(copy, {"name": name, "degree": subject.degree_id}).context["form"]
+    assert "direcciones web" in form.errors["name"][0]
+    [error] = errors_of(HEAD + MICRO.replace("Microeconomía", name))
+    assert "direcciones web" in error
 
 
 def test_editor_leads_visitors_of_the_home_page_nowhere_else(editor):

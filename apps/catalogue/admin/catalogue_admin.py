@@ -11,7 +11,7 @@ from apps.catalogue.models import PriceChange, University
 from apps.catalogue.price_limits import cheap_stay_off_sale
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import lock_universities, prices_changed_by
-from apps.catalogue.text import MAILED_NAMES, search_form, sort_form
+from apps.catalogue.text import search_form, sort_form
 from apps.core.money import format_euros, grouped, to_cents
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, search_normalized
 from apps.core.staff.admin_conflicts import GuardsChanges
@@ -29,7 +29,6 @@ def sample_mark(university: University) -> str:
 class CatalogueAdmin(GuardsChanges, AcademyModelAdmin):
     """Records who changes a price. The search ignores accents."""
 
-    mailed_names = MAILED_NAMES
     filed_in = "name_sort"
 
     def get_search_results(

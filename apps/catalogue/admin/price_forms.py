@@ -1,4 +1,4 @@
-"""Forms of the catalogue that refuse or ask before prices fall or surprise."""
+"""Forms of the catalogue that refuse or ask before prices fall or surprise, and refuse links."""
 
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from apps.catalogue.services import price_setter
 from apps.catalogue.vat import Vat, may_change_vat
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.limits import OverLimit
+from apps.core.text_links import check_words
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[Recorded]
@@ -78,7 +79,20 @@ class PriceForm(_ModelForm):
         )
 
 
-class PlaceForm(_AnyForm):
+class NameForm(_AnyForm):
+    """Refuses a new name with a link, which mails repeat, also to strangers."""
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean()
+        for field in {"name", "title"}.intersection(self.changed_data, self.cleaned_data):
+            try:
+                check_words(self.cleaned_data[field])
+            except ValidationError as error:
+                self.add_error(field, error)
+        return data
+
+
+class PlaceForm(NameForm):
     """Refuses to move a row to where an offer above its user's limit counts."""
 
     parent: str

@@ -18,14 +18,14 @@ from apps.core.input_fields import RowField
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.limits import OverLimit
 from apps.core.staff.public_texts import check_one_line, check_public_text
-from apps.core.text_links import check_title
+from apps.core.text_links import check_words
 
 MOVES = {"up": -1, "down": 1}
 
 
 class CopyForm(forms.Form):
     name = forms.CharField(
-        label="Nombre", max_length=160, validators=[check_public_text, check_one_line, check_title]
+        label="Nombre", max_length=160, validators=[check_public_text, check_one_line, check_words]
     )
     degree = RowField(
         label="Grado",

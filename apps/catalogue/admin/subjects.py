@@ -22,7 +22,7 @@ from apps.catalogue.sale_state import (
     with_sale_problem,
 )
 from apps.catalogue.services import set_lesson_status
-from apps.catalogue.text import MAILED_NAMES, search_form
+from apps.catalogue.text import search_form
 from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, list_price_cents, to_cents
 from apps.core.staff.admin_base import NOTHING, RowsInline, Tone, money, pill
@@ -38,7 +38,6 @@ MOST_AT_ONCE = 300
 
 
 class LessonRows(GuardsRows, RowsInline):
-    mailed_names = MAILED_NAMES
     model = Lesson
     form = LessonForm
     fields = ("title", "kind", "price", "status")

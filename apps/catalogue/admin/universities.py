@@ -2,23 +2,23 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
-from apps.catalogue.admin.price_forms import DegreeForm
+from apps.catalogue.admin.price_forms import DegreeForm, NameForm
 from apps.catalogue.models import Degree, University
-from apps.catalogue.text import MAILED_NAMES
 from apps.core.staff.admin_base import NOTHING, RowsInline, list_link
 from apps.core.staff.admin_conflicts import GuardsRows
 from apps.core.staff.picture_input import picture_column
 
 
 class DegreeRows(GuardsRows, RowsInline):
-    mailed_names = MAILED_NAMES
     model = Degree
+    form = NameForm
     fields = ("name", "acronym", "number_of_courses", "students_offset", "subjects_count")
     readonly_fields = ("subjects_count",)
 
 
 @admin.register(University)
 class UniversityAdmin(CatalogueAdmin):
+    form = NameForm
     list_display = (
         "name",
         picture_column("logo", "logotipo"),

@@ -19,12 +19,11 @@ from apps.catalogue.exchange.file_errors import quoted
 from apps.catalogue.lesson_kinds import LessonKind
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.recorded import Recorded
-from apps.catalogue.text import MAILED_NAMES, search_form
+from apps.catalogue.text import search_form
 from apps.catalogue.vat import Vat
 from apps.core.money import read_euros
 from apps.core.normal_form import normal_form
 from apps.core.staff.public_texts import check_lines, check_public_text
-from apps.core.text_links import check_title
 
 # Each model is the parent of the next one.
 LEVELS: tuple[type[Recorded], ...] = (University, Degree, Subject, Lesson)
@@ -176,8 +175,6 @@ class Column:
                 MaxLengthValidator(self.field.max_length)(value)
             check_public_text(value)
             check_lines(value)
-            if self.field.name in MAILED_NAMES and isinstance(value, str):
-                check_title(value)
             return self.field.clean(value, None)
         except ValidationError as error:
             raise BadCell(" ".join(error.messages)) from None

@@ -7,6 +7,8 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
 from apps.catalogue.exchange.bounds import COMMAND, Reading
 from apps.catalogue.exchange.columns import (
     COLUMNS,
@@ -33,6 +35,7 @@ from apps.catalogue.recorded import Recorded
 from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, grouped, to_cents
 from apps.core.staff.staff_log import shown_change
+from apps.core.text_links import check_words
 
 VAT_NOT_ALLOWED = (
     "Cambia el IVA de {}{}, y tu cuenta no puede cambiarlo. Deja en la columna el que tienen, y en "
@@ -325,6 +328,7 @@ def diff_catalogue(lines: Iterable[Line], reading: Reading | None = None) -> Cat
         if reading.bounds is not COMMAND and model in MOST_BELOW:
             _check_rows_below(model, diff.new(model), rows_below, errors)
         _check_required_cells(model, diff.entries[model], errors)
+        _check_names(model, diff.new(model), errors)
     if reading.bounds is not COMMAND:
         _check_degrees(diff.new(Degree), errors)
     _compare_teachers(diff.entries[Subject], names)
@@ -447,6 +451,15 @@ def _compare_with_rows(
             if column.tidy(before) != after:
                 entry.changes.append(Change(column, before, after))
     return rows_below
+
+
+def _check_names(model: type[Recorded], new: list[Entry], errors: FileErrors) -> None:
+    """Report the names with a link: mails repeat them, also to strangers."""
+    for entry in new:
+        try:
+            check_words(entry.path[-1])
+        except ValidationError as error:
+            errors.add(error.messages[0], place=entry.place, column=KEYS[model].name)
 
 
 def _check_rows_below(

@@ -29,7 +29,6 @@ from apps.catalogue.tests.exchange_helpers import (
     lines_of,
     snapshot,
 )
-from apps.core.text_links import has_link
 from tests.helpers.factories import make_degree, make_subject, make_university
 from tests.helpers.properties import given
 
@@ -92,7 +91,7 @@ ODD = st.text(
     ),
     min_size=1,
     max_size=30,
-).filter(lambda name: not has_link(name.replace("@", " ")))
+)
 
 
 class OddNames(TestCase):
@@ -110,7 +109,7 @@ class OddNames(TestCase):
 
 
 def test_csv_cells_are_never_formulas():
-    degree = Degree.objects.create(university=make_university(), name="=HYPERLINK(A1)")
+    degree = Degree.objects.create(university=make_university(), name='=HYPERLINK("http://x")')
     make_subject("@SUM(1)", degree=degree, lessons=1)
     make_subject("'+1", degree=degree, lessons=1)
 

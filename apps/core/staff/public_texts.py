@@ -5,7 +5,6 @@ character is not seen on a page, and makes a record for the tax agency no XML.
 """
 
 import re
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -17,7 +16,6 @@ from django.http import HttpRequest
 from apps.core.text_links import (
     FRIEND_CODE_REFUSED,
     check_can_be_read,
-    check_title,
     check_words,
     names_friend_code,
 )
@@ -46,8 +44,6 @@ class PublicTexts(_Page):
     has_public_texts: bool | None = None
     # None: its form checks that itself.
     longest_public_text: int | None = LONGEST_TEXT
-    # The names that mails repeat, also to strangers: they lead to no other site.
-    mailed_names: Collection[str] = ()
     # A placeholder may stand for many names.
     most_placeholders = 5
 
@@ -63,8 +59,6 @@ class PublicTexts(_Page):
             field.validators = [*field.validators, check_public_text, placeholders]
             if isinstance(db_field, CharField):
                 field.validators.append(check_one_line)
-            if db_field.name in self.mailed_names:
-                field.validators.append(check_title)
             longest = self.longest_public_text
             if isinstance(db_field, TextField) and longest:
                 field.validators.append(check_lines)
