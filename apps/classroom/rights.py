@@ -58,12 +58,12 @@ def _items(row: Provisioning) -> list[Item]:
 
 
 def items_left(row: Provisioning) -> list[Item]:
-    """What the order opens, without what a refund has withdrawn."""
+    """The items that the order opens, without those that a refund has withdrawn."""
     return [item for item in _items(row) if list(item) not in row.withdrawn]
 
 
 def _items_opened(row: Provisioning) -> list[Item]:
-    """What the classroom has opened, also if a refund has withdrawn it since."""
+    """The items that the classroom has opened, also those that a refund has withdrawn since."""
     if row.status != Provisioning.Status.CREATED and row.missing == []:
         return []
     closed = [item for item in row.missing if item not in row.withdrawn]

@@ -541,13 +541,15 @@ def test_refund_of_access_to_a_hidden_course_takes_the_enrolment_away(site, micr
     assert site.access(user_id_of(ana), course) == (False, set())
 
 
-def test_access_that_is_corrected_after_its_refund_leaves_no_seat_in_moodle(site, micro):
+def test_access_that_moves_after_its_refund_leaves_no_seat_in_moodle(site, micro):
     subject, course = micro
+    site.hide_course(course)
     ana, bea = buyer(site.address("ana")), buyer(site.address("bea"), first_name="Bea")
     buy(ana, subject)
     withdraw_access(order_id=7)
     transfer_access(order_id=7, to=bea, reason="Correo corregido")
     sync_all()
+    site.hide_course(course, visible=1)
     assert site.access(user_id_of(ana), course) == (False, set())
 
 

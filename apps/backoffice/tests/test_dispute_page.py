@@ -161,7 +161,7 @@ def test_evidence_shows_the_first_and_the_newest_of_many_invoices_and_mails(disp
     assert all(f"R2026-000{number}" in text for number in (11, 12))
     assert text.count("Texto de un correo") == 2
 
-    # What is listed ends with the newest, and begins with the first.
+    # The list ends with the newest row, and begins with the first of all.
     monkeypatch.setattr(dispute_evidence, "MOST", 1)
     drawn.clear()
     text = text_of(dispute)

@@ -335,20 +335,11 @@ def seats(moodle):
     }
 
 
-@pytest.mark.parametrize("account", ["manual", "oauth2"])
-def test_failed_access_is_paused_resumed_and_withdrawn_in_the_classroom(
-    moodle, ana, micro, stats, account
+def test_failed_access_to_a_hidden_course_is_paused_resumed_and_withdrawn(
+    moodle, ana, micro, stats
 ):
-    if account == "oauth2":
-        # Its owner signs in elsewhere: enrolled, and for staff to look at.
-        moodle.add_user(email=ana.email, username="ana", auth="oauth2")
-        course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
-        grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
-        provision.func(order_id=ORDER)
-    else:
-        course = buy_hidden(moodle, ana, micro)
-        Provisioning.objects.update(status=Provisioning.Status.FAILED)
-    assert Provisioning.objects.get().status == Provisioning.Status.FAILED
+    course = buy_hidden(moodle, ana, micro)
+    Provisioning.objects.update(status=Provisioning.Status.FAILED)
     # A purchase after it takes nothing away.
     moodle.add_course("STATS", f"asignatura-{stats.pk}")
     grant_access(student=ana, items=[(stats.pk, None)], order_id=OTHER)
@@ -404,17 +395,6 @@ def test_access_that_moves_while_a_slow_worker_provides_it_is_provided_again(
     assert AccessChange.objects.filter(student=ana, reason="Cambio durante el alta").exists()
     provision.func(order_id=ORDER)
     assert (states(ana), states(right)) == (set(), {("Microeconomía", "open")})
-
-
-def test_refunded_access_that_moves_leaves_no_seat_behind(moodle, ana, micro):
-    buy_hidden(moodle, ana, micro)
-    withdraw_access(order_id=ORDER)
-    right = find_or_create_student(email="ana@correct.example", phone="")
-
-    transfer_access(order_id=ORDER, to=right, reason="Correo corregido")
-    sync_all()
-
-    assert seats(moodle) == {}
 
 
 def test_withdrawal_during_the_attempt_that_fails_reaches_the_classroom(
