@@ -1,12 +1,15 @@
 """The catalogue in the admin."""
 
 from decimal import Decimal
+from io import BytesIO
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
+from PIL import Image
 
-from apps.catalogue.admin.subjects import LessonAdmin
+from apps.catalogue.admin.universities import UniversityAdmin
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
 from apps.classroom.models import Semester
@@ -16,7 +19,7 @@ from apps.orders.admin_pages.staff_order_pages import OrderContentsForm
 from apps.orders.models import OrderLine
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, confirm_password, forget_password, make_staff, press
-from tests.helpers.factories import enrol, make_subject
+from tests.helpers.factories import enrol, make_subject, make_university
 from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
@@ -347,30 +350,29 @@ def test_superusers_alone_add_a_semester_and_the_list_says_so(client):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_lesson_that_a_colleague_has_just_added_is_an_error_of_the_form(client, monkeypatch):
-    subject = make_subject()
+def test_university_that_a_colleague_has_just_added_is_an_error_of_the_form(client, monkeypatch):
     make_staff("carla", group="Contenido", client=client, email="carla@example.com")
-    store = LessonAdmin.save_model
-    waiting = [lambda: Lesson.objects.create(subject=subject, title="Repaso", price="20.00")]
+    store = UniversityAdmin.save_model
+    waiting = [lambda: make_university("Universidad del Duero", acronym="UDD")]
 
     def slow(*args, **kwargs):
         if waiting:
             in_parallel(waiting.pop(), 1)
         store(*args, **kwargs)
 
-    monkeypatch.setattr(LessonAdmin, "save_model", slow)
+    monkeypatch.setattr(UniversityAdmin, "save_model", slow)
+    picture = BytesIO()
+    Image.new("RGB", (40, 40)).save(picture, "PNG")
     typed = {
-        "subject": subject.pk,
-        "title": "Repaso",
-        "price": "20.00",
-        "kind": "pec",
-        "status": "active",
-        "price_changes-TOTAL_FORMS": "0",
-        "price_changes-INITIAL_FORMS": "0",
+        "name": "Duero",
+        "acronym": "UDD",
+        "status": "open",
+        "students_offset": "0",
+        "logo": SimpleUploadedFile("duero.png", picture.getvalue(), "image/png"),
+        "degrees-TOTAL_FORMS": "0",
+        "degrees-INITIAL_FORMS": "0",
     }
-    answer = client.post(admin_url(Lesson, "add"), typed)
+    answer = client.post(admin_url(University, "add"), typed)
 
     assert not waiting, answer.context["errors"]
-    assert answer.status_code == 200
-    assert answer.context["adminform"].form.errors
-    assert Lesson.objects.filter(title="Repaso").count() == 1
+    assert list(answer.context["adminform"].form.errors) == ["acronym"]

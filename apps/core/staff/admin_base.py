@@ -140,9 +140,6 @@ class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
             return super().changeform_view(request, *args, **kwargs)
         except IntegrityError:
             # Somebody else has just stored such a row. The form finds it now, and says so.
-            for _, files in request.FILES.lists():
-                for file in files:
-                    file.seek(0)
             return super().changeform_view(request, *args, **kwargs)
 
     def get_form(
