@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.catalogue.admin import catalogue_admin
 from apps.catalogue.exchange.columns import COLUMNS, BadCell
-from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.models import Lesson, Subject, University
 from apps.catalogue.models.lessons import LAST_POSITION
 from apps.catalogue.tests.exchange_helpers import HEAD, MICRO, errors_of
 from apps.classroom.models import MoodleCourse
@@ -37,7 +37,7 @@ from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, confirm_password, make_staff, press
-from tests.helpers.factories import ANA, make_promo, make_subject
+from tests.helpers.factories import ANA, make_promo, make_subject, make_university
 from tests.helpers.friend_codes import buy_subject
 from tests.helpers.refunds import make_clerk
 
@@ -448,11 +448,21 @@ def test_names_of_rows_copies_and_files_have_no_link(editor):
     sent = form_of(editor, page)
     title = next(key for key in sent if key.endswith("-title"))
     assert "direcciones web" in editor.post(page, {**sent, title: name}).text
+    # Of two words that a word processor keeps in one line.
+    assert editor.post(page, {**sent, title: "PEC\N{NO-BREAK SPACE}1"}).status_code == 302
+    assert subject.lessons.filter(title="PEC 1").exists()
+    page = admin_url(University, "change", subject.degree.university_id)
+    sent = {name: value for name, value in form_of(editor, page).items() if name != "logo"}
+    degree = next(key for key in sent if key.startswith("degrees") and key.endswith("-name"))
+    assert "direcciones web" in editor.post(page, {**sent, degree: name}).text
     copy = reverse("admin:catalogue_subject_copy", args=[subject.pk])
     form = editor.post(copy, {"name": name, "degree": subject.degree_id}).context["form"]
     assert "direcciones web" in form.errors["name"][0]
-    [error] = errors_of(HEAD + MICRO.replace("Microeconomía", name))
-    assert "direcciones web" in error
+    make_university("Universidad del Duero", acronym="UDD")
+    for line, old in ((MICRO, "Microeconomía"), (MICRO, "Universidad de Prueba"),
+                      ("UDD;Otra;Abierta;;;;;;\n", "Otra")):  # fmt: skip
+        [error] = errors_of(HEAD + line.replace(old, name))
+        assert "direcciones web" in error
 
 
 def test_editor_leads_visitors_of_the_home_page_nowhere_else(editor):

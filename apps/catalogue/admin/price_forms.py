@@ -85,8 +85,10 @@ class NameForm(_AnyForm):
     def clean(self) -> dict[str, Any] | None:
         data = super().clean()
         for field in {"name", "title"}.intersection(self.changed_data, self.cleaned_data):
+            # Word processors put no-break spaces into names.
+            name = self.cleaned_data[field] = " ".join(self.cleaned_data[field].split())
             try:
-                check_words(self.cleaned_data[field])
+                check_words(name)
             except ValidationError as error:
                 self.add_error(field, error)
         return data

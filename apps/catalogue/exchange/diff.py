@@ -328,7 +328,7 @@ def diff_catalogue(lines: Iterable[Line], reading: Reading | None = None) -> Cat
         if reading.bounds is not COMMAND and model in MOST_BELOW:
             _check_rows_below(model, diff.new(model), rows_below, errors)
         _check_required_cells(model, diff.entries[model], errors)
-        _check_names(model, diff.new(model), errors)
+        _check_names(diff.entries[model], errors)
     if reading.bounds is not COMMAND:
         _check_degrees(diff.new(Degree), errors)
     _compare_teachers(diff.entries[Subject], names)
@@ -453,13 +453,19 @@ def _compare_with_rows(
     return rows_below
 
 
-def _check_names(model: type[Recorded], new: list[Entry], errors: FileErrors) -> None:
-    """Report the names with a link: mails repeat them, also to strangers."""
-    for entry in new:
-        try:
-            check_words(entry.path[-1])
-        except ValidationError as error:
-            errors.add(error.messages[0], place=entry.place, column=KEYS[model].name)
+def _check_names(entries: list[Entry], errors: FileErrors) -> None:
+    """Report the new names with a link: mails repeat them, also to strangers."""
+    for entry in entries:
+        new = {change.column: change.after for change in entry.changes}
+        if entry.pk is None:
+            new = {KEYS[entry.model]: entry.path[-1], **entry.values}
+        for column in new:
+            if column.attribute not in ("name", "title"):
+                continue
+            try:
+                check_words(new[column])
+            except ValidationError as error:
+                errors.add(error.messages[0], place=entry.place, column=column.name)
 
 
 def _check_rows_below(
