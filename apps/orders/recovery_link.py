@@ -15,7 +15,7 @@ _SALT = "orders.recovery-link"
 
 
 def mailed_to(order: Order) -> str:
-    """The digest of the address that the cart has now. Store it with the mail when it is queued."""
+    """The digest of the address that the cart has now."""
     return keyed_digest(_SALT, _named(order))
 
 

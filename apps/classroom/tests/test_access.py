@@ -335,6 +335,15 @@ def seats(moodle):
     }
 
 
+def refuse_pause(moodle, monkeypatch):
+    """Pause the access while Moodle stores nothing."""
+    with monkeypatch.context() as patch:
+        error = moodle_error("dmlwriteexception", "Error writing to database")
+        patch.setattr(moodle, "enrol_manual_enrol_users", Mock(side_effect=error))
+        pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+        sync_all()
+
+
 def test_failed_access_to_a_hidden_course_is_paused_resumed_and_withdrawn(
     moodle, ana, micro, stats
 ):
@@ -440,11 +449,7 @@ def test_pause_of_a_failed_access_that_moodle_refuses_is_sent_again(
 ):
     course = buy_hidden(moodle, ana, micro)
     Provisioning.objects.update(status=Provisioning.Status.FAILED)
-    with monkeypatch.context() as patch:
-        error = moodle_error("dmlwriteexception", "Error writing to database")
-        patch.setattr(moodle, "enrol_manual_enrol_users", Mock(side_effect=error))
-        pause_access(order_id=ORDER, cause=Cause.DISPUTE)
-        sync_all()
+    refuse_pause(moodle, monkeypatch)
     AccessChange.objects.update(due_at=timezone.now())
     sync_all()
 
@@ -461,12 +466,22 @@ def test_pause_that_moodle_refuses_is_sent_again_beside_a_failed_access_to_the_s
     Provisioning.objects.filter(order_id=OTHER).update(
         status=Provisioning.Status.FAILED, withdrawn=[[micro.pk, None]]
     )
-    with monkeypatch.context() as patch:
-        error = moodle_error("dmlwriteexception", "Error writing to database")
-        patch.setattr(moodle, "enrol_manual_enrol_users", Mock(side_effect=error))
-        pause_access(order_id=ORDER, cause=Cause.DISPUTE)
-        sync_all()
+    refuse_pause(moodle, monkeypatch)
     assert AccessChange.objects.get().status == "pending"
+    AccessChange.objects.update(due_at=timezone.now())
+    sync_all()
+
+    assert seats(moodle) == {(ana.email, course): True}
+
+
+def test_pause_is_sent_again_beside_a_waiting_access_whose_same_course_is_refunded(
+    moodle, ana, micro, monkeypatch
+):
+    course = buy_hidden(moodle, ana, micro)
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=OTHER)
+    Provisioning.objects.filter(order_id=ORDER).update(status=Provisioning.Status.CREATED)
+    withdraw_access(order_id=OTHER)
+    refuse_pause(moodle, monkeypatch)
     AccessChange.objects.update(due_at=timezone.now())
     sync_all()
 

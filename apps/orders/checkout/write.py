@@ -105,9 +105,8 @@ def write_order(order: Order | None, priced: PricedCheckout, *, is_noted: bool =
         promo_uses.release(order, keep=priced.promo)
     if order.student_id not in (None, student.pk):
         order.saved_for_later = False
-        # The same acceptances of whoever had the cart before stand in the way of the new ones.
-        accepted = Consent.objects.filter(kind__in=priced.checkout.accepted)
-        accepted.filter(order_id=order.pk).exclude(student=student).delete()
+        # The acceptances of whoever had the cart before stand in the way of the new ones.
+        Consent.objects.filter(order_id=order.pk).exclude(student=student).delete()
     order.student = student
     _set_contact_and_terms(order, priced)
     try:

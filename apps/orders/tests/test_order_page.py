@@ -261,7 +261,10 @@ def test_a_click_resends_one_confirmation_however_often_it_arrives(client, order
 def test_link_is_the_one_that_the_buyer_needs(client, order):
     press(client, order, "enviar_enlace")
     assert Mail.objects.filter(template="classroom_access").count() == 1
-    Provisioning.objects.update(status="failed")
+    row = Provisioning.objects.get()
+    Provisioning.objects.update(withdrawn=row.items)
+    assert "ya no abre nada" in press(client, order, "enviar_enlace")[0]
+    Provisioning.objects.update(status="failed", withdrawn=[])
     assert "no está listo" in press(client, order, "enviar_enlace")[0]
     Order.objects.update(status="cart", paid_at=None)
     press(client, order, "enviar_enlace")  # An order of staff that waits for a transfer.

@@ -417,6 +417,21 @@ def test_new_buyer_of_a_cart_accepts_all_anew(api, saved, sandbox):
     assert {row.kind for row in accepted} == {"terms", "privacy", "adult", "withdrawal"}
 
 
+def test_new_buyer_who_saves_the_cart_first_declares_in_their_own_name(api, sandbox):
+    """Age and waiver are not ticked with it: the former buyer's stood in the way later."""
+    item = whole(make_subject())
+    first = api.checkout(checkout_body(item, total="182.40", remindersAccepted=True))
+    order = Order.objects.get()
+    own = {"email": "vera@example.org", "recovery_order_id": order.pk, "token": first["token"]}
+    later = {"save_for_later": True, "adultConfirmed": False, "withdrawalWaived": False}
+    for declared in (later, {}):
+        api.checkout(checkout_body(item, total="182.40", **own, **declared))
+
+    accepted = Consent.objects.filter(order_id=order.pk)
+    assert {row.student.email for row in accepted} == {"vera@example.org"}
+    assert {row.kind for row in accepted} == {"terms", "privacy", "adult", "withdrawal"}
+
+
 def test_recovery_link_expires_after_30_days(api, saved):
     with time_machine.travel(timezone.now() + timedelta(days=29)):
         assert api.get("orders/recover", **saved)[0] == 200
