@@ -35,15 +35,17 @@ PublishedFilter = choice_filter(
 )
 
 
-class RequestRows(NewestRows, ReadOnlyRowsInline):
+class _VisibleRows(ReadOnlyRowsInline):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SubjectRequest]:
+        rows: QuerySet[SubjectRequest] = super().get_queryset(request)
+        return rows.filter(lead__in=Lead.objects.visible_to(request.user))
+
+
+class RequestRows(NewestRows, _VisibleRows):
     model = SubjectRequest
     fields = ("lead", "subject_name", "university")
     of_parent = "requested_subject"
     select_related = ("lead",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[SubjectRequest]:
-        rows: QuerySet[SubjectRequest] = super().get_queryset(request)
-        return rows.filter(lead__in=Lead.objects.visible_to(request.user))
 
 
 @admin.register(RequestedSubject)

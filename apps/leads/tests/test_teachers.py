@@ -121,7 +121,9 @@ def test_page_of_a_lead_names_no_others_of_the_same_person(client, teacher, degr
     assert admin_url(Lead, "change", other.pk) not in page
 
 
-def test_page_of_a_requested_subject_names_no_lead_of_another_degree(client, teacher, degree):
+def test_page_of_a_requested_subject_names_no_lead_of_another_degree(
+    client, teacher, degree, monkeypatch
+):
     """An editor of the catalogue, who is a teacher, too, reads that page."""
     teacher.groups.add(Group.objects.get(name="Contenido"))
     requested = RequestedSubject.objects.create(name="Latín", career="Clásicas", key="latin")
@@ -130,6 +132,8 @@ def test_page_of_a_requested_subject_names_no_lead_of_another_degree(client, tea
             lead=make_lead(of, name=f"Vera{number}"), requested_subject=requested,
             subject_name="Latín", university="UCM",
         )  # fmt: skip
+    # Those of other degrees do not fill the page.
+    monkeypatch.setattr("apps.core.staff.admin_base.MOST_ROWS", 1)
     page = client.get(admin_url(RequestedSubject, "change", requested.pk)).text
     assert "Vera0" in page
     assert "Vera1" not in page
