@@ -94,8 +94,15 @@ def pytest_load_initial_conftests(
             early_config.stash[MOODLE_SITE] = moodle_site()
     except SetupError as error:
         raise pytest.UsageError(str(error)) from error
-    # Fifty threads that wait for one lock take longer where several runs share two cores.
-    settings = {"DATABASE_LOCK_TIMEOUT": "60", **_database_settings(options.database)}
+    # Fifty threads that wait for one lock, or for the sandbox, take longer where several runs share
+    # two cores.
+    settings = {
+        "DATABASE_LOCK_TIMEOUT": "60",
+        "DATABASE_STATEMENT_TIMEOUT": "90",
+        "STRIPE_TIMEOUT": "60",
+        "STRIPE_REQUEST_SECONDS": "60",
+        **_database_settings(options.database),
+    }
     var_dir = Path(_clean_up.enter_context(tempfile.TemporaryDirectory(prefix="academy-tests-")))
     if options.stack:
         # A page shows what a test has just changed.
