@@ -10,7 +10,7 @@ from apps.core.money import format_euros, to_cents
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import cents_of
 from apps.orders.ledger.history import flag
-from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.locks import lock_buyer, locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Gift, Order, Payment
@@ -225,6 +225,9 @@ def complete_free(*, order_id: int, revision: int, actor: str) -> str:
     if order.revision != revision:
         return ""
     if order.promo_code is not None:
+        if order.promo_code.is_referral_code:
+            # In the order in which a checkout locks them.
+            lock_buyer(email=order.email, phone=order.phone, order=order)
         promo_uses.lock(order.promo_code)
         if promo_uses.has_lost_code(order):
             return ""

@@ -5,7 +5,9 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.core.errors import TooManyRequests
 from apps.core.models import SiteSettings
+from apps.core.web.throttle import Limit
 from apps.orders.checkout.request import Placed
 from apps.orders.errors import OrderNotFound, PaymentInProgress
 from apps.orders.gifts.details import stored_details
@@ -33,9 +35,10 @@ from apps.payments.stripe.paid_contents import PaidContents, PaidLine
 from apps.payments.stripe.sessions import create_session
 from apps.pricing.payment_type import PaymentType
 
-# The payments that one order opens at most, one for each change. Then the page begins another one.
-# Stripe lists 100 at once, and each further page costs time.
-MOST_PAYMENTS = 100
+# The payments that one order opens at most, one for each change, also those that are canceled by a
+# change of the same moment. Then the page begins another order. Stripe lists 100 at once, and each
+# further page costs time. A cart lives 30 days.
+PAYMENTS_OF_ORDER = Limit("payments-of-order", times=100, seconds=30 * 86_400)
 # The buyer needs this time for card and bank. A hosted page that expires sooner is replaced.
 ENOUGH_TO_PAY_S = 10 * 60
 
@@ -55,10 +58,8 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
     existing = placed.order.payments.open().first()
     if existing is not None:
         return _open_payment_again(existing)
-    had_payments = bool(placed.order.customer_reference)
-    if had_payments and placed.order.payments.count() >= MOST_PAYMENTS:
-        release_reservation(order_id=placed.order.pk)
-        raise OrderNotFound
+    if placed.order.customer_reference:
+        _count(placed.order)
     lost = _payment_whose_answer_was_lost(placed)
     payment = lost or _new_payment(placed)
     if payment.status == "open" and not _keep(placed.order, payment):
@@ -66,6 +67,15 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
     if payment.status == "open" and lost is None:
         return payment
     return refuse_if_paid(payment)
+
+
+def _count(order: Order) -> None:
+    """Count a payment that the order may open. Raises OrderNotFound if it has had too many."""
+    try:
+        PAYMENTS_OF_ORDER.count_key(str(order.pk))
+    except TooManyRequests:
+        release_reservation(order_id=order.pk)
+        raise OrderNotFound from None
 
 
 def _open_payment_again(row: Payment) -> ProviderPayment | None:

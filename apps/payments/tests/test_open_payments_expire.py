@@ -10,7 +10,9 @@ from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.models import Mail
+from apps.core.web.throttle import Limit
 from apps.orders.models import Order, Payment
+from apps.payments.checkout import opening
 from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
@@ -67,7 +69,7 @@ def test_cart_that_changes_again_and_again_opens_few_payments(
     api, sandbox, subject, placed, monkeypatch
 ):
     """Stripe's list of them would grow, and with it the time of each request and each check."""
-    monkeypatch.setattr("apps.payments.checkout.opening.MOST_PAYMENTS", 3)
+    monkeypatch.setattr(opening, "PAYMENTS_OF_ORDER", Limit("few", times=2, seconds=3600))
     body = checkout_body(whole(subject), total="182.40")
     answers = [
         api.post("process-checkout", {**body, **own(placed), "phone": f"+3460000000{number}"})

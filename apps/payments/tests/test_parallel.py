@@ -18,6 +18,7 @@ from django.utils import timezone
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail, RateCount
 from apps.core.privacy import purge_all
+from apps.core.web.throttle import Limit
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.email_correction import correction_url
@@ -26,6 +27,7 @@ from apps.orders.models import CART_LIFE, Order, Payment, PromoUse
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.privacy import EXPIRED_KEPT
 from apps.orders.settlement.mark_paid import mark_paid
+from apps.payments.checkout import opening
 from apps.payments.events.handlers import handle
 from apps.payments.events.reconcile import reconcile
 from apps.payments.models import ProviderEvent
@@ -114,6 +116,30 @@ def test_20_concurrent_checkouts_of_one_order_open_one_payment(api, sandbox, mod
     named = {name for status, a in answers if status == 200 for name in reference_of(a).values()}
     assert open_at_provider(sandbox, mode) == list(named)
     assert Payment.objects.get(status="open").reference in named
+
+
+def test_changes_at_the_same_moment_open_no_more_payments_than_an_order_has(
+    api, sandbox, monkeypatch
+):
+    """Stripe keeps those that another change cancels, and lists them all for the next checkout."""
+    monkeypatch.setattr(opening, "PAYMENTS_OF_ORDER", Limit("few", times=3, seconds=86_400))
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    own = {"recovery_order_id": first["order_id"], "token": first["token"]}
+    numbers = count()
+
+    def tab() -> int:
+        number = next(numbers)
+        changed = {**body, **own, "phone": f"+3460000000{number}"}
+        return Api().post("process-checkout", changed, REMOTE_ADDR=f"10.0.0.{number}")[0]
+
+    answers = in_parallel(tab, 8)
+
+    assert set(answers) <= {200, 404, 409}
+    assert 404 in answers
+    customer = Order.objects.get().customer_reference
+    opened = sandbox.process.client().v1.payment_intents.list({"customer": customer, "limit": 100})
+    assert len(opened.data) <= 1 + 3
 
 
 def test_concurrent_checkouts_of_different_carts_leave_one_open_payment(api, sandbox, mode):
@@ -348,6 +374,22 @@ def test_double_click_on_a_saved_cart_that_became_free_completes_it_once(sandbox
         answers = checkout_twice({**body, **own})
         assert [status for status, _ in answers] == [200, 200], answers
         assert answers[0][1]["payment_intent_id"] == answers[1][1]["payment_intent_id"]
+
+
+def test_carts_at_once_that_a_friend_code_makes_free_do_not_deadlock(sandbox):
+    owner = find_or_create_student(email="ana@example.com", phone="+34600111110")
+    make_promo("AMIGO-ANA2222", kind="FIJO", value="15", is_referral_code=True, student=owner)
+    body = checkout_body(
+        whole(make_subject(price="15.00")), total="0.00", promo_code="AMIGO-ANA2222"
+    )
+    numbers = count()
+    answers = in_parallel(
+        lambda: Api().post("process-checkout", body, REMOTE_ADDR=f"10.0.1.{next(numbers)}"), 6
+    )
+
+    # One is the first purchase. The others are refused the code, and none because of a busy shop.
+    assert {status for status, _ in answers} <= {200, 400, 409, 429}, answers
+    assert Order.objects.filter(status="paid").count() == 1
 
 
 CARTS = 5
