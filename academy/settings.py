@@ -108,6 +108,7 @@ MIDDLEWARE = [
     "django_otp.middleware.OTPMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "apps.backoffice.at_once.PagesAtOnceMiddleware",
 ]
 
 ROOT_URLCONF = "academy.urls"

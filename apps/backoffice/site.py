@@ -161,14 +161,14 @@ class BackofficeSite(admin.AdminSite):
                 query = urlencode({"next": request.get_full_path()})
                 return redirect(f"{reverse('admin:second_factor')}?{query}")
             is_own = is_step or (match is not None and match.url_name == "password_change")
-            if request.method == "POST" and not is_own:
-                try:
+            try:
+                if request.method == "POST" and not is_own:
                     _count_press(request.user)
-                except TooManyRequests as refusal:
-                    return plain_refusal(refusal)
-            if request.method == "POST" and _rows_of(request.POST) > MOST_FORM_ROWS:
-                raise BadRequest("A form says that it has too many rows.")
-            answer: HttpResponse = view(request, *args, **kwargs)
+                if request.method == "POST" and _rows_of(request.POST) > MOST_FORM_ROWS:
+                    raise BadRequest("A form says that it has too many rows.")
+                answer: HttpResponse = view(request, *args, **kwargs)
+            except TooManyRequests as refusal:
+                return plain_refusal(refusal)
             return answer
 
         return guarded

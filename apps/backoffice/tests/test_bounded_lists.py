@@ -1,5 +1,8 @@
 """Lists count their rows up to a limit, and their plans are judged by the rows that they read."""
 
+from queue import Queue
+from threading import Thread
+
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -8,11 +11,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from apps.backoffice import site
+from apps.backoffice import at_once, site
 from apps.backoffice.accounts import password_page
+from apps.backoffice.at_once import PlacesOfAccount
 from apps.catalogue.models import Subject
+from apps.core.errors import TooManyRequests
 from apps.core.models import StaffAction
-from apps.core.staff import admin_base
+from apps.core.staff import admin_base, admin_log
 from apps.core.staff.admin_base import BoundedPaginator
 from apps.core.staff.admin_search import MOST_WORDS, SearchedList
 from apps.core.web.throttle import Limit
@@ -129,6 +134,58 @@ def test_account_sends_a_bounded_number_of_forms(client, monkeypatch):
     other = Client()
     other.force_login(User.objects.create_superuser("eva"))
     assert other.post(url, {"question": "¿Y?", "answer": "Sí.", "position": "0"}).status_code == 302
+
+
+def test_account_reads_a_bounded_number_of_logged_pages(client, monkeypatch):
+    """A program would fill the log, and take all customers with it."""
+    monkeypatch.setattr(admin_log, "READINGS", (Limit("few", times=2, seconds=3600),))
+    client.force_login(User.objects.create_superuser("carla"))
+    pages = [
+        admin_url(Student, "change", Student.objects.create(email=f"ana{n}@example.com").pk)
+        for n in range(3)
+    ]
+    assert [client.get(page).status_code for page in pages] == [200, 200, 429]
+    # What was logged a moment ago is no new reading.
+    assert client.get(pages[0]).status_code == 200
+    assert StaffAction.objects.filter(kind="read").count() == 2
+
+
+def test_pages_of_one_account_leave_places_to_others(client, monkeypatch):
+    """Sixteen downloads at once kept all threads of a web process from buyers."""
+    monkeypatch.setattr(at_once, "PLACES", PlacesOfAccount(1, wait_seconds=0))
+    carla = User.objects.create_superuser("carla")
+    eva = Client()
+    client.force_login(carla)
+    eva.force_login(User.objects.create_superuser("eva"))
+    page = admin_url(Subject, "changelist")
+    with at_once.PLACES.place(carla.pk):
+        refused = client.get(page)
+        assert refused.status_code == 429
+        assert "varias páginas o descargas en marcha" in refused.text
+        assert eva.get(page).status_code == 200
+        assert client.get("/precios").status_code == 200
+    assert client.get(page).status_code == 200
+
+
+def test_few_pages_of_an_account_wait_for_a_place():
+    places, refused = PlacesOfAccount(1, wait_seconds=60), Queue()
+
+    def wait():
+        try:
+            with places.place(1):
+                return
+        except TooManyRequests as refusal:
+            refused.put(refusal)
+
+    with places.place(1):
+        threads = [Thread(target=wait) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        # One waits, and the others are refused at once.
+        assert {refused.get(timeout=60).message for _ in range(2)} == {at_once.REFUSAL}
+    for thread in threads:
+        thread.join(timeout=60)
+    assert refused.empty()
 
 
 def test_owner_of_a_session_that_was_used_up_changes_the_password_and_goes_on(client, monkeypatch):

@@ -52,8 +52,12 @@ MOST_BELOW: dict[type[Recorded], int] = {
     Degree: Degree.most_below["university"],
     Lesson: Lesson.most_below["subject"],
 }
-# Of all universities.
-MOST_DEGREES = Degree.most_rows
+# The most rows in all that an uploaded file may lead to.
+MOST_IN_ALL: dict[type[Recorded], int] = {
+    Degree: Degree.most_rows,
+    Subject: 50_000,
+    Lesson: 200_000,
+}
 # Texts of so many letters are kept once, however many rows name them.
 LONG_TEXT = 200
 
@@ -327,10 +331,10 @@ def diff_catalogue(lines: Iterable[Line], reading: Reading | None = None) -> Cat
         rows_below = _compare_with_rows(model, diff.entries[model], reading)
         if reading.bounds is not COMMAND and model in MOST_BELOW:
             _check_rows_below(model, diff.new(model), rows_below, errors)
+        if reading.bounds is not COMMAND and model in MOST_IN_ALL:
+            _check_rows_in_all(model, diff.new(model), errors)
         _check_required_cells(model, diff.entries[model], errors)
         _check_names(diff.entries[model], errors)
-    if reading.bounds is not COMMAND:
-        _check_degrees(diff.new(Degree), errors)
     _compare_teachers(diff.entries[Subject], names)
     errors.check()
     return diff
@@ -485,12 +489,14 @@ def _check_rows_below(
             errors.add(message, place=entry.place, column=KEYS[model].name)
 
 
-def _check_degrees(new: list[Entry], errors: FileErrors) -> None:
-    before = Degree.objects.count() if new else 0
-    if new and before + len(new) > MOST_DEGREES:
-        message = f"Con este archivo habría {grouped(before + len(new))} grados: caben "
-        message += f"{grouped(MOST_DEGREES)}."
-        errors.add(message, place=new[0].place, column=KEYS[Degree].name)
+def _check_rows_in_all(model: type[Recorded], new: list[Entry], errors: FileErrors) -> None:
+    most = MOST_IN_ALL[model]
+    before = model._default_manager.count() if new else 0
+    if new and before + len(new) > most:
+        plural = model._meta.verbose_name_plural
+        message = f"Con este archivo habría {grouped(before + len(new))} {plural}: caben "
+        message += f"{grouped(most)}."
+        errors.add(message, place=new[0].place, column=KEYS[model].name)
 
 
 def _compare_teachers(subjects: list[Entry], names: TeacherNames) -> None:

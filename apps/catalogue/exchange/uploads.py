@@ -33,6 +33,8 @@ MOST_LOGGED = 10_000
 # with more is refused: rows that are left out would hide what they change.
 LONGEST_ENTRY = 20_000
 LONGEST_LOG = 5_000_000
+# Letters of what a file adds: those of the largest .csv. A small .xlsx names one text in each row.
+MOST_ADDED = 20_000_000
 # Files of one account: the log keeps what each import changes.
 UPLOADS_A_DAY = Limit("catalogue-uploads", times=100, seconds=86_400)
 # Mails that wait go first.
@@ -45,6 +47,7 @@ FAILED = (
     "el fallo está en su registro."
 )
 
+TOO_MUCH_TEXT = "El archivo añade demasiado texto de una vez. Divídelo en varios archivos."
 TOO_MUCH_FOR_LOG = (
     "El archivo cambia más filas o más texto de lo que guarda de una vez el registro de "
     "actividad. Divídelo en varios archivos."
@@ -87,6 +90,7 @@ def read_upload(upload_id: int) -> None:
             diff.check_may_assign(upload.uploaded_by)
             diff.check_may_change_vat(upload.uploaded_by)
             _check_fits_log(diff)
+            _check_added(diff)
         except BadFile as error:
             _end(upload, State.REFUSED, {"errors": error.lines})
         except OverLimit as error:
@@ -101,6 +105,13 @@ def _check_fits_log(diff: CatalogueDiff) -> None:
     letters = accumulate(len(line) for line in islice(diff.log_lines(), MOST_LOGGED))
     if changed > MOST_LOGGED or any(sum_so_far > LONGEST_LOG for sum_so_far in letters):
         raise BadFile(FileError(TOO_MUCH_FOR_LOG))
+
+
+def _check_added(diff: CatalogueDiff) -> None:
+    new = (entry for model in LEVELS for entry in diff.new(model))
+    texts = (value for entry in new for value in entry.values.values() if isinstance(value, str))
+    if sum(map(len, texts)) > MOST_ADDED:
+        raise BadFile(FileError(TOO_MUCH_TEXT))
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from apps.catalogue.exchange.columns import LEVELS
 from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.uploads import State, confirm_upload, store_upload
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue, write_template
-from apps.catalogue.models import CatalogueUpload, Subject
+from apps.catalogue.models import CatalogueUpload, Lesson, Subject
 from apps.core.errors import TooManyRequests
+from apps.core.money import grouped
 from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import (
     ask_password,
@@ -29,6 +30,12 @@ from apps.core.staff.fresh_password import (
 # About 20,000 subjects with their lessons. Larger files need the import command.
 MOST_UPLOADED_BYTES = 20_000_000
 UPLOAD_LIFE = timedelta(days=1)
+# Lessons: those of 80,000 took 55 seconds as .xlsx.
+MOST_IN_WORKBOOK = 20_000
+TOO_MUCH_FOR_WORKBOOK = (
+    f"El catálogo tiene más de {grouped(MOST_IN_WORKBOOK)} lecciones, demasiadas para un archivo "
+    "de Excel. Descárgalo como CSV, que Excel también abre."
+)
 # The page then names the process that may be missing.
 LATE_AFTER = timedelta(minutes=5)
 
@@ -160,12 +167,15 @@ def export(request: HttpRequest, ending: str) -> HttpResponse:
 @fresh_password_required
 def _export(request: HttpRequest, ending: str) -> HttpResponse:
     name = f"catalogo-{timezone.localdate():%Y-%m-%d}.{ending}"
+    if ending == "xlsx" and Lesson.objects.count() > MOST_IN_WORKBOOK:
+        messages.error(request, TOO_MUCH_FOR_WORKBOOK)
+        return redirect("admin:catalogue_subject_changelist")
+    log_rows(request, Subject, [], f"Exportación del catálogo ({name})", kind="exported")
     try:
         data = write_catalogue(name)
     except BadFile as error:
         messages.error(request, str(error))
         return redirect("admin:catalogue_subject_changelist")
-    log_rows(request, Subject, [], f"Exportación del catálogo ({name})", kind="exported")
     return HttpResponse(
         data,
         content_type=CONTENT_TYPES[f".{ending}"],

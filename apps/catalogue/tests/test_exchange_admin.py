@@ -19,7 +19,14 @@ from apps.catalogue.exchange.columns import COLUMNS
 from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.uploads import import_upload, read_upload
 from apps.catalogue.exchange.writing import write_catalogue
-from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
+from apps.catalogue.models import (
+    CatalogueUpload,
+    Degree,
+    Lesson,
+    PriceChange,
+    Subject,
+    University,
+)
 from apps.core.models import StaffAction
 from apps.core.web.throttle import Limit
 from tests.helpers.admin import confirm_password, forget_password
@@ -599,15 +606,44 @@ def test_file_that_would_overfill_a_page_is_refused(client, carla, monkeypatch, 
     assert "caben" not in send(2)
 
 
-def test_file_that_would_lead_to_thousands_of_degrees_is_refused(client, carla, monkeypatch):
-    """Pages, sitemap and campaigns name all of them."""
-    make_subject()
-    monkeypatch.setattr(diff, "MOST_DEGREES", 3)
+@pytest.mark.parametrize(
+    ("model", "plural"), [(Degree, "grados"), (Subject, "asignaturas"), (Lesson, "lecciones")]
+)
+def test_file_that_would_lead_to_too_many_rows_in_all_is_refused(
+    client, carla, monkeypatch, model, plural
+):
+    """Pages, sitemap and campaigns name all degrees, and backups and exports hold all rows."""
+    make_subject(lessons=1)
+    monkeypatch.setitem(diff.MOST_IN_ALL, model, 3)
 
     def send(count):
-        rows = "".join(f"NU{n};Nueva {n};Grado {n}\n" for n in range(count))
-        head = "universidad_siglas;universidad;grado"
+        rows = "".join(f"NU{n};Nueva {n};Grado {n};Una;10;PEC;5\n" for n in range(count))
+        head = "universidad_siglas;universidad;grado;asignatura;precio;leccion;leccion_precio"
         return client.post(IMPORT, file(f"{head}\n{rows}"), follow=True).text
 
-    assert "habría 4 grados: caben 3" in send(3)
+    assert f"habría 4 {plural}: caben 3" in send(3)
     assert "caben" not in send(2)
+
+
+def test_file_that_adds_too_much_text_is_refused(client, carla, monkeypatch):
+    """An .xlsx file of two megabytes named one long text in 40,000 rows."""
+    monkeypatch.setattr(uploads, "MOST_ADDED", 600)
+    head = "universidad_siglas;universidad;grado;asignatura;precio;que_cubren_las_pecs"
+
+    def send(count):
+        rows = "".join(f"NU;Nueva;Grado;Una {n};90;{'x' * 200}\n" for n in range(count))
+        return client.post(IMPORT, file(f"{head}\n{rows}"), follow=True).text
+
+    assert "añade demasiado texto" in send(3)
+    assert "demasiado texto" not in send(2)
+
+
+def test_workbook_of_a_large_catalogue_is_refused_before_it_is_written(client, carla, monkeypatch):
+    """It holds a web process for a minute."""
+    make_subject(lessons=3)
+    monkeypatch.setattr(views, "MOST_IN_WORKBOOK", 2)
+    monkeypatch.setattr(views, "write_catalogue", Mock(wraps=write_catalogue))
+    confirm_password(client)
+    assert "Descárgalo como CSV" in client.get(f"{LIST}exportar/xlsx/", follow=True).text
+    assert not views.write_catalogue.called
+    assert client.get(f"{LIST}exportar/csv/").status_code == 200

@@ -13,9 +13,15 @@ from django.utils import timezone
 from apps.core.input_fields import is_row_number
 from apps.core.models import StaffAction
 from apps.core.staff.staff_log import save_as
+from apps.core.web.throttle import Limit
 
 # Views of the same row within this time are logged once: a page also loads its frame.
 ONE_READING = timedelta(minutes=10)
+# Of one account: nobody reads so many, and a program would fill the log or copy all customers.
+READINGS = (
+    Limit("staff-readings", times=1_000, seconds=3600),
+    Limit("staff-readings-day", times=5_000, seconds=86_400),
+)
 # More numbers than this are logged as ranges: "1-200, 305".
 MOST_SINGLE = 200
 # The most numbers or ranges of one entry: as many as an action may take rows (`MOST_COUNTED`).
@@ -125,7 +131,8 @@ def log_action(request: HttpRequest, row: Model, what: str) -> None:
 def log_reading(request: HttpRequest, row: Model) -> None:
     """Log that a member of staff has viewed this row, unless that was just logged.
 
-    Only the log of staff has readings: Django's own lists what somebody has changed.
+    Only the log of staff has readings: Django's own lists what somebody has changed. Raises
+    TooManyRequests above the readings of an account.
     """
     _log_once(request, type(row), object_id=str(row.pk), object_repr=str(row)[:200])
 
@@ -133,7 +140,8 @@ def log_reading(request: HttpRequest, row: Model) -> None:
 def log_reading_of(request: HttpRequest, rows: Sequence[Model]) -> None:
     """Log that a member of staff has viewed these rows of one model on one page.
 
-    It is one entry, which names all of them, unless it was just logged.
+    It is one entry, which names all of them, unless it was just logged. Raises TooManyRequests
+    above the readings of an account.
     """
     if len(rows) == 1:
         log_reading(request, rows[0])
@@ -152,6 +160,8 @@ def _log_once(request: HttpRequest, model: type[Model], *, object_repr: str, **n
     }
     since = timezone.now() - ONE_READING
     if not StaffAction.objects.filter(**about, at__gt=since).exists():
+        for limit in READINGS:
+            limit.count_key(str(request.user.pk))
         StaffAction.objects.create(
             **about, actor_name=request.user.get_username(), object_repr=object_repr
         )
