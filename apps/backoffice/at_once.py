@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from threading import Condition
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 
+from apps.backoffice.site import SIGN_IN_STEPS
 from apps.core.errors import TooManyRequests
 from apps.core.web.throttle import plain_refusal
 
@@ -60,6 +61,13 @@ class PlacesOfAccount:
         return self._running[account] < self._most
 
 
+OWN_STEPS = (
+    *SIGN_IN_STEPS,
+    "password_change",
+    "password_change_done",
+    "admin_password_reset",
+    "staff_set_password",
+)
 # A web process has 16 threads.
 PLACES = PlacesOfAccount(4, wait_seconds=5)
 
@@ -71,12 +79,20 @@ class PagesAtOnceMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path_info.startswith(f"{reverse('admin:index')}"):
-            return self.get_response(request)
-        if (account := request.user.pk) is None:
+        is_page = request.path_info.startswith(reverse("admin:index"))
+        account = request.user.pk if is_page else None
+        if account is None or _is_own_step(request):
             return self.get_response(request)
         try:
             with PLACES.place(account):
                 return self.get_response(request)
         except TooManyRequests as refusal:
             return plain_refusal(refusal)
+
+
+def _is_own_step(request: HttpRequest) -> bool:
+    """Whether the page is one on which the owner of a used-up session ends it."""
+    try:
+        return resolve(request.path_info).url_name in OWN_STEPS
+    except Resolver404:
+        return False

@@ -15,6 +15,7 @@ from django.urls import path, reverse
 
 from apps.backoffice.accounts.step_pages import NOWHERE, step_context
 from apps.core.errors import TooManyRequests
+from apps.core.staff.admin_log import key_of
 from apps.core.staff.admin_lookups import GuardedLookups
 from apps.core.staff.admin_search import ShortAutocomplete
 from apps.core.staff.admin_spanish import delete_selected
@@ -59,13 +60,9 @@ def _number(value: Any) -> int:
 
 
 def _count_press(user: Any) -> None:
-    """Count a form of staff. Raises TooManyRequests.
-
-    A new password begins a new count, and neither it nor a sign-in needs one: whoever uses a stolen
-    session up does not keep its owner from ending it.
-    """
+    """Count a form of staff. Raises TooManyRequests."""
     for limit in PRESSES:
-        limit.count_key(f"{user.pk} {user.get_session_auth_hash()}")
+        limit.count_key(key_of(user))
 
 
 def _rank(names: tuple[str, ...], name: str) -> int:

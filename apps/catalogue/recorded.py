@@ -10,6 +10,8 @@ from apps.catalogue.signals import rows_added
 from apps.catalogue.text import sort_form
 
 Row = TypeVar("Row", bound="Recorded")
+# The fields with what pages and mails call a row.
+NAMES = frozenset(("name", "title", "acronym"))
 
 
 class RecordedQuerySet(models.QuerySet[Row]):

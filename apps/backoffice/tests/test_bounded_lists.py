@@ -138,8 +138,10 @@ def test_account_sends_a_bounded_number_of_forms(client, monkeypatch):
 
 def test_account_reads_a_bounded_number_of_logged_pages(client, monkeypatch):
     """A program would fill the log, and take all customers with it."""
-    monkeypatch.setattr(admin_log, "READINGS", (Limit("few", times=2, seconds=3600),))
-    client.force_login(User.objects.create_superuser("carla"))
+    few = Limit("few", times=2, seconds=3600, reason=admin_log.TOO_MANY_READINGS)
+    monkeypatch.setattr(admin_log, "READINGS", (few,))
+    carla = User.objects.create_superuser("carla")
+    client.force_login(carla)
     pages = [
         admin_url(Student, "change", Student.objects.create(email=f"ana{n}@example.com").pk)
         for n in range(3)
@@ -148,6 +150,12 @@ def test_account_reads_a_bounded_number_of_logged_pages(client, monkeypatch):
     # What was logged a moment ago is no new reading.
     assert client.get(pages[0]).status_code == 200
     assert StaffAction.objects.filter(kind="read").count() == 2
+    assert "demasiadas fichas" in client.get(pages[2]).text
+    # The owner of a stolen session that was used up goes on with a new password.
+    carla.set_password("otra-clave-8-larga")
+    carla.save()
+    client.force_login(carla)
+    assert client.get(pages[2]).status_code == 200
 
 
 def test_pages_of_one_account_leave_places_to_others(client, monkeypatch):
@@ -164,6 +172,9 @@ def test_pages_of_one_account_leave_places_to_others(client, monkeypatch):
         assert "varias páginas o descargas en marcha" in refused.text
         assert eva.get(page).status_code == 200
         assert client.get("/precios").status_code == 200
+        # Whoever uses a stolen session up does not keep its owner from ending it.
+        for own in ("admin:password_change", "admin:confirm_password", "admin_password_reset"):
+            assert client.get(reverse(own)).status_code == 200
     assert client.get(page).status_code == 200
 
 

@@ -459,9 +459,13 @@ def test_names_of_rows_copies_and_files_have_no_link(editor):
     form = editor.post(copy, {"name": name, "degree": subject.degree_id}).context["form"]
     assert "direcciones web" in form.errors["name"][0]
     make_university("Universidad del Duero", acronym="UDD")
-    for line, old in ((MICRO, "Microeconomía"), (MICRO, "Universidad de Prueba"),
-                      ("UDD;Otra;Abierta;;;;;;\n", "Otra")):  # fmt: skip
-        [error] = errors_of(HEAD + line.replace(old, name))
+    for line in (
+        MICRO.replace("Microeconomía", name),
+        MICRO.replace("Universidad de Prueba", name),
+        f"UDD;{name};Abierta;;;;;;\n",
+        "EVIL.COM;Otra;Abierta;;;;;;\n",
+    ):
+        [error] = errors_of(HEAD + line)
         assert "direcciones web" in error
 
 

@@ -11,7 +11,7 @@ from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.place_limits import Place, check_moved
 from apps.catalogue.price_limits import check_lowered, check_put_on_sale
 from apps.catalogue.price_questions import needs_confirmation
-from apps.catalogue.recorded import Recorded
+from apps.catalogue.recorded import NAMES, Recorded
 from apps.catalogue.services import price_setter
 from apps.catalogue.vat import Vat, may_change_vat
 from apps.core.money import format_euros, to_cents
@@ -84,7 +84,7 @@ class NameForm(_AnyForm):
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean()
-        for field in {"name", "title"}.intersection(self.changed_data, self.cleaned_data):
+        for field in NAMES.intersection(self.changed_data, self.cleaned_data):
             # Word processors put no-break spaces into names.
             name = self.cleaned_data[field] = " ".join(self.cleaned_data[field].split())
             try:

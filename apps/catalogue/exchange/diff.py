@@ -31,7 +31,7 @@ from apps.catalogue.exchange.reading import Line
 from apps.catalogue.exchange.teachers import NOT_ALLOWED, TeacherNames, may_assign
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.price_questions import needs_confirmation
-from apps.catalogue.recorded import Recorded
+from apps.catalogue.recorded import NAMES, Recorded
 from apps.catalogue.vat import may_change_vat
 from apps.core.money import format_euros, grouped, to_cents
 from apps.core.staff.staff_log import shown_change
@@ -464,7 +464,7 @@ def _check_names(entries: list[Entry], errors: FileErrors) -> None:
         if entry.pk is None:
             new = {KEYS[entry.model]: entry.path[-1], **entry.values}
         for column in new:
-            if column.attribute not in ("name", "title"):
+            if column.attribute not in NAMES:
                 continue
             try:
                 check_words(new[column])

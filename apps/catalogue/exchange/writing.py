@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from math import inf
 from pathlib import PurePath
 from typing import Any
 
@@ -24,18 +25,28 @@ CONTENT_TYPES = {
     ".json": "application/json",
 }
 
+TOO_LARGE = (
+    "El catálogo es demasiado grande para descargarlo de una vez desde aquí. Quien administra el "
+    "servidor puede sacarlo con «manage.py export_catalogue»."
+)
+
 Row = list[Any]
 # Stands for a parent without children: one line with empty cells. No row has id 0.
 _NOTHING: list[tuple[int, Row]] = [(0, [])]
 
 
-def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: None) -> bytes:
+def write_catalogue(
+    name: str,
+    on_progress: Callable[[int], object] = lambda _: None,
+    *,
+    most_letters: float = inf,
+) -> bytes:
     """Return the whole catalogue as .csv, .xlsx or .json. The suffix of `name` decides the format.
 
     `on_progress` gets the number of subjects after each university. Raises BadFile for another
-    suffix, and for a character that the format can't hold.
+    suffix, for a character that the format can't hold, and above `most_letters` of texts.
     """
-    rows = catalogue_rows(on_progress)
+    rows = _bounded(catalogue_rows(on_progress), most_letters)
     match PurePath(name).suffix.lower():
         case ".csv":
             return write_csv(rows)
@@ -84,6 +95,16 @@ def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
                     cells = university_cells + degree_cells + subject_cells + lesson_cells
                     yield cells + [None] * (len(TITLES) - len(cells))
         on_progress(sum(map(len, by_degree.values())))
+
+
+def _bounded(rows: Iterable[Row], most_letters: float) -> Iterator[Row]:
+    """Yield the rows. Raises BadFile above so many letters: each lesson repeats its subject's."""
+    letters = 0
+    for row in rows:
+        letters += sum(len(cell) for cell in row if isinstance(cell, str))
+        if letters > most_letters:
+            raise BadFile(FileError(TOO_LARGE))
+        yield row
 
 
 def _cells(

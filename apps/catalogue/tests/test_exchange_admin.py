@@ -647,3 +647,18 @@ def test_workbook_of_a_large_catalogue_is_refused_before_it_is_written(client, c
     assert "Descárgalo como CSV" in client.get(f"{LIST}exportar/xlsx/", follow=True).text
     assert not views.write_catalogue.called
     assert client.get(f"{LIST}exportar/csv/").status_code == 200
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "xlsx"])
+def test_download_of_very_long_texts_is_refused(client, carla, monkeypatch, ending):
+    """It is made in memory, and each lesson repeats the texts of its subject."""
+    subject = make_subject(lessons=3)
+    Subject.objects.filter(pk=subject.pk).update(pecs_content="x" * 500)
+    monkeypatch.setattr(views, "MOST_LETTERS", 1_500)
+    confirm_password(client)
+    address = f"{LIST}exportar/{ending}/"
+    assert "demasiado grande para descargarlo" in client.get(address, follow=True).text
+    subject.lessons.last().delete()
+    assert client.get(address).status_code == 200
+    # The command has no such bound.
+    assert b"x" * 500 in write_catalogue("c.json")

@@ -18,9 +18,10 @@ from apps.core.web.throttle import Limit
 # Views of the same row within this time are logged once: a page also loads its frame.
 ONE_READING = timedelta(minutes=10)
 # Of one account: nobody reads so many, and a program would fill the log or copy all customers.
+TOO_MANY_READINGS = "Has abierto demasiadas fichas."
 READINGS = (
-    Limit("staff-readings", times=1_000, seconds=3600),
-    Limit("staff-readings-day", times=5_000, seconds=86_400),
+    Limit("staff-readings", times=1_000, seconds=3600, reason=TOO_MANY_READINGS),
+    Limit("staff-readings-day", times=5_000, seconds=86_400, reason=TOO_MANY_READINGS),
 )
 # More numbers than this are logged as ranges: "1-200, 305".
 MOST_SINGLE = 200
@@ -128,6 +129,14 @@ def log_action(request: HttpRequest, row: Model, what: str) -> None:
     )
 
 
+def key_of(user: Any) -> str:
+    """The key by which what an account does is counted. A new password begins a new count.
+
+    Whoever uses a stolen session up does not keep its owner from going on.
+    """
+    return f"{user.pk} {user.get_session_auth_hash()}"
+
+
 def log_reading(request: HttpRequest, row: Model) -> None:
     """Log that a member of staff has viewed this row, unless that was just logged.
 
@@ -161,7 +170,7 @@ def _log_once(request: HttpRequest, model: type[Model], *, object_repr: str, **n
     since = timezone.now() - ONE_READING
     if not StaffAction.objects.filter(**about, at__gt=since).exists():
         for limit in READINGS:
-            limit.count_key(str(request.user.pk))
+            limit.count_key(key_of(request.user))
         StaffAction.objects.create(
             **about, actor_name=request.user.get_username(), object_repr=object_repr
         )

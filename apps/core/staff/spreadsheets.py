@@ -76,8 +76,13 @@ def as_workbook(
         for index, heading in enumerate(headings, start=1):
             sheet.column_dimensions[get_column_letter(index)].width = max(12, len(heading) + 2)
         sheet.append(headings)
-        for row in rows:
-            sheet.append([(cell_of or _xlsx_cell)(sheet, value) for value in row])
+        try:
+            for row in rows:
+                sheet.append([(cell_of or _xlsx_cell)(sheet, value) for value in row])
+        except Exception:
+            # Else openpyxl reports an error of its own later, when the sheet is thrown away.
+            sheet.close()
+            raise
     file = io.BytesIO()
     book.save(file)
     return file.getvalue()
