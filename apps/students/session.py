@@ -5,6 +5,7 @@ A student may be signed in on two devices: a third sign-in ends the oldest sessi
 """
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
@@ -82,9 +83,12 @@ def _end(names: list[str]) -> None:
 
 def current_sign_in(request: HttpRequest) -> SignIn | None:
     """The open sign-in of this session, or None."""
+    return _open_sign_ins(request).first()
+
+
+def _open_sign_ins(request: HttpRequest | Request) -> QuerySet[SignIn]:
     names = stored_keys(request.session.session_key or "")
-    open_sign_ins = SignIn.objects.filter(session_key__in=names, ended_at=None)
-    return open_sign_ins.exclude(session_key="").first()
+    return SignIn.objects.filter(session_key__in=names, ended_at=None).exclude(session_key="")
 
 
 def current_student(request: HttpRequest | Request) -> Student | None:
@@ -92,8 +96,12 @@ def current_student(request: HttpRequest | Request) -> Student | None:
     student_id = request.session.get(SESSION_KEY)
     if not student_id:
         return None
+    # Staff who sign in with this browser get a new key, and keep what the session has: no end of
+    # the student's sign-in would find it.
+    signed_in = Exists(_open_sign_ins(request).filter(student=OuterRef("pk")))
     # Erasure and blocks end the sessions. The filter also covers one opened at the same time.
-    return Student.objects.filter(pk=student_id, erased_at=None, blocked_at=None).first()
+    open_students = Student.objects.filter(pk=student_id, erased_at=None, blocked_at=None)
+    return open_students.filter(signed_in).first()
 
 
 def is_known_buyer(request: Request, email: str) -> bool:

@@ -3,7 +3,8 @@
 from django.conf import settings
 from django.test import Client
 
-from apps.core.web.session_store import SessionStore
+from apps.core.web.session_store import SessionStore, stored_key
+from apps.students.models import SignIn
 from apps.students.session import SESSION_KEY
 
 
@@ -13,6 +14,7 @@ def new_session(student_id: int) -> str:
     session[SESSION_KEY] = student_id
     session.create()
     assert session.session_key
+    SignIn.objects.create(student_id=student_id, session_key=stored_key(session.session_key))
     return session.session_key
 
 

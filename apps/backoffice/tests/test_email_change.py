@@ -32,7 +32,7 @@ from apps.students.confirmed import confirm_address
 from apps.students.devices import DEVICES, known_device
 from apps.students.models import SignIn, SignInLink, Student
 from apps.students.services import change_email, find_or_create_student
-from tests.helpers.admin import admin_url, confirm_password, forget_password
+from tests.helpers.admin import admin_url, confirm_password, forget_password, make_staff
 from tests.helpers.factories import make_subject
 from tests.helpers.friend_codes import pay_order, place_order
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -217,6 +217,18 @@ def test_both_addresses_get_a_mail_and_every_session_ends(carla, ana):
     assert not SignIn.objects.filter(ended_at=None).exists()
     assert account_for(link) is None
     assert "Correo" in LogEntry.objects.get().get_change_message()
+
+
+def test_session_in_which_staff_have_signed_in_ends_too(carla, ana):
+    """The sign-in of staff gives it a new key, which no end of the student's sign-in knows."""
+    make_staff("eva", group="Atención", email="eva@example.com", password=PASSWORD)
+    device = sign_in("ana@example.com")
+    assert is_signed_in(device)
+    staff = {"username": "eva", "password": PASSWORD}
+    assert device.post(f"{reverse('admin:login')}?next=/admin/", staff).status_code == 302
+    change(carla, ana, email="nueva@example.com")
+    change(carla, ana, email="ana@example.com")
+    assert not is_signed_in(device)
 
 
 def test_the_classroom_moves_the_user_name(carla, ana):

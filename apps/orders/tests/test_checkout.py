@@ -16,6 +16,7 @@ from tests.helpers.factories import (
     single,
     whole,
 )
+from tests.helpers.student_session import sign_in_as
 
 pytestmark = pytest.mark.django_db
 
@@ -255,9 +256,7 @@ def test_checkout_finds_a_student_case_insensitively_and_changes_none_of_their_d
 
 def test_checkout_updates_the_data_of_a_signed_in_student(api, sandbox):
     student = Student.objects.create(email="bruno@example.com", phone="+34611111111")
-    session = api.client.session
-    session["student_id"] = student.pk
-    session.save()
+    sign_in_as(student.pk, api.client)
 
     api.checkout(checkout_body(whole(make_subject()), total="182.40", first_name="Bruno"))
 
