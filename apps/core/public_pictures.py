@@ -12,6 +12,7 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, storages
 from django.db import models, transaction
 from django.db.models.fields.files import FieldFile
+from django.db.models.functions import Cast
 from django.db.models.signals import post_delete
 from django.utils.crypto import get_random_string
 from PIL import Image, ImageOps
@@ -250,8 +251,10 @@ def _delete_unused(field: PictureField, name: str) -> None:
     model = field.model
     if model._base_manager.filter(**{field.attname: name}).exists():
         return
+    # The database looks for the name, which is random: rows with many links are large.
     in_bin = DeletedRow.objects.filter(about=model._meta.label_lower)
-    if any((field, name) in _pictures_in(row) for row in in_bin.iterator()):
+    naming = in_bin.alias(text=Cast("data", models.TextField())).filter(text__contains=name)
+    if any((field, name) in _pictures_in(row) for row in naming.iterator(10)):
         return
     row = model()
     setattr(row, field.attname, name)

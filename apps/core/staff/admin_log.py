@@ -47,8 +47,11 @@ def log_rows(
     """Log an action or export of these rows by a member of staff. `what` is a Spanish phrase.
 
     All numbers are logged, unless a file of a whole list has more than `MOST_LISTED` ranges: then
-    the entry says how many are missing, and the filter of the list.
+    the entry says how many are missing, and the filter of the list. An export counts as a reading:
+    raises TooManyRequests above those of an account.
     """
+    if kind == StaffAction.Kind.EXPORTED:
+        _count_reading(request.user)
     numbers = list(ids)
     listed = _listed(numbers, list_filter=_filter_of(request))
     entry = LogEntry(
@@ -137,6 +140,11 @@ def key_of(user: Any) -> str:
     return f"{user.pk} {user.get_session_auth_hash()}"
 
 
+def _count_reading(user: Any) -> None:
+    for limit in READINGS:
+        limit.count_key(key_of(user))
+
+
 def log_reading(request: HttpRequest, row: Model) -> None:
     """Log that a member of staff has viewed this row, unless that was just logged.
 
@@ -169,8 +177,7 @@ def _log_once(request: HttpRequest, model: type[Model], *, object_repr: str, **n
     }
     since = timezone.now() - ONE_READING
     if not StaffAction.objects.filter(**about, at__gt=since).exists():
-        for limit in READINGS:
-            limit.count_key(key_of(request.user))
+        _count_reading(request.user)
         StaffAction.objects.create(
             **about, actor_name=request.user.get_username(), object_repr=object_repr
         )

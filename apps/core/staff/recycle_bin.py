@@ -28,6 +28,8 @@ RECYCLED_APPS = frozenset({"catalogue", "pages", "pricing"})
 # Offers come back switched off: switching one on needs a limit for it (docs/rules.md, "Limits of
 # staff").
 SWITCHED_OFF = frozenset({"pricing.campaign", "pricing.promocode"})
+# Rows that are purged together: their pictures are read, and each may have thousands of links.
+ROWS_AT_ONCE = 50
 REPLACED = "hay algo nuevo en su lugar."
 
 
@@ -174,7 +176,12 @@ def _check_foreign_keys() -> None:
 
 
 def purge(now: datetime) -> int:
-    return DeletedRow.objects.filter(deleted_at__lt=now - DELETED_KEPT_FOR).delete()[0]
+    """Delete the rows that have been in the bin long enough. Returns their number."""
+    old = DeletedRow.objects.filter(deleted_at__lt=now - DELETED_KEPT_FOR)
+    purged = 0
+    while some := list(old.values_list("pk", flat=True)[:ROWS_AT_ONCE]):
+        purged += DeletedRow.objects.filter(pk__in=some).delete()[0]
+    return purged
 
 
 def register() -> None:

@@ -5,6 +5,7 @@ import struct
 from datetime import timedelta
 from threading import Thread
 from time import sleep
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -268,6 +269,28 @@ def test_deleted_row_keeps_its_photo_until_it_leaves_the_bin(
     with django_capture_on_commit_callbacks(execute=True):
         purge(timezone.now() + timedelta(days=31))
     assert stored(teacher.photo) == []
+
+
+@pytest.mark.usefixtures("carla")
+def test_replaced_photo_reads_no_other_rows_of_the_bin(
+    client, django_capture_on_commit_callbacks, monkeypatch
+):
+    """Two thousand rows with many links were 1.6 GB in a web process."""
+    for _ in range(3):
+        teacher = member(photo())
+        teacher.save()
+        client.post(admin_url(TeamMember, "delete", teacher.pk), {"post": "yes"})
+    assert DeletedRow.objects.count() == 3
+    read = Mock(wraps=public_pictures._pictures_in)
+    monkeypatch.setattr(public_pictures, "_pictures_in", read)
+    teacher = member(photo())
+    teacher.save()
+    before = teacher.photo
+    with django_capture_on_commit_callbacks(execute=True):
+        teacher.photo = member(photo()).photo
+        teacher.save()
+    assert stored(before) == []
+    assert not read.called
 
 
 def test_erased_row_takes_its_photo_along(django_capture_on_commit_callbacks):

@@ -171,12 +171,12 @@ class LeadAdmin(AcademyModelAdmin):
             raise PermissionDenied
         leads = Lead.objects.visible_to(request.user)
         attachment = get_object_or_404(Attachment, pk=pk, lead__in=leads)
+        what, kind = "Archivo descargado", StaffAction.Kind.EXPORTED
+        log_rows(request, Lead, [attachment.lead_id], what, kind=kind)
         try:
             content = attachments.attachment_storage().open(attachment.stored_name)
         except FileNotFoundError as error:
             raise Http404 from error
-        what, kind = "Archivo descargado", StaffAction.Kind.EXPORTED
-        log_rows(request, Lead, [attachment.lead_id], what, kind=kind)
         return FileResponse(
             content,
             as_attachment=True,

@@ -14,6 +14,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.core.models import Mail, StaffAction
+from apps.core.staff import admin_log
+from apps.core.web.throttle import Limit
 from apps.leads import attachments, services
 from apps.leads.models import Attachment, Lead
 from apps.leads.tests.payloads import PDF, VISITOR, preview
@@ -303,6 +305,15 @@ def test_staff_download_attachments_as_opaque_files(carla):
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in answer["Content-Security-Policy"]
     assert "no-store" in answer["Cache-Control"]
+
+
+def test_account_downloads_a_bounded_number_of_attachments(carla, monkeypatch):
+    """Each download is logged: a program would fill the log."""
+    monkeypatch.setattr(admin_log, "READINGS", (Limit("few", times=2, seconds=3600),))
+    upload(preview())
+    url = download_url(Attachment.objects.get())
+    assert [carla.get(url).status_code for _ in range(3)] == [200, 200, 429]
+    assert StaffAction.objects.filter(kind="exported").count() == 2
 
 
 @pytest.mark.parametrize("who", ["visitor", "student", "staff of another group"])
