@@ -12,7 +12,7 @@ from threading import Condition
 from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve, reverse
 
-from apps.backoffice.site import SIGN_IN_STEPS
+from apps.backoffice.site import OWN_STEPS
 from apps.core.errors import TooManyRequests
 from apps.core.web.throttle import plain_refusal
 
@@ -61,13 +61,6 @@ class PlacesOfAccount:
         return self._running[account] < self._most
 
 
-OWN_STEPS = (
-    *SIGN_IN_STEPS,
-    "password_change",
-    "password_change_done",
-    "admin_password_reset",
-    "staff_set_password",
-)
 # A web process has 16 threads.
 PLACES = PlacesOfAccount(4, wait_seconds=5)
 
@@ -91,7 +84,6 @@ class PagesAtOnceMiddleware:
 
 
 def _is_own_step(request: HttpRequest) -> bool:
-    """Whether the page is one on which the owner of a used-up session ends it."""
     try:
         return resolve(request.path_info).url_name in OWN_STEPS
     except Resolver404:

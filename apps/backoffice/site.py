@@ -35,6 +35,15 @@ MODELS = (
 )  # fmt: skip
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
+# The pages with which the owner of a session that somebody else uses up ends it. No bound of the
+# account holds them up.
+OWN_STEPS = (
+    *SIGN_IN_STEPS,
+    "password_change",
+    "password_change_done",
+    "admin_password_reset",
+    "staff_set_password",
+)
 
 # Django builds a form for each row that a request says it has, 13 seconds for 4,000 of them. Real
 # forms have at most 1,000 fields.
@@ -157,7 +166,7 @@ class BackofficeSite(admin.AdminSite):
             if not is_step and is_missing(request):
                 query = urlencode({"next": request.get_full_path()})
                 return redirect(f"{reverse('admin:second_factor')}?{query}")
-            is_own = is_step or (match is not None and match.url_name == "password_change")
+            is_own = match is not None and match.url_name in OWN_STEPS
             try:
                 if request.method == "POST" and not is_own:
                     _count_press(request.user)

@@ -147,7 +147,7 @@ def test_account_reads_a_bounded_number_of_logged_pages(client, monkeypatch):
         for n in range(3)
     ]
     assert [client.get(page).status_code for page in pages] == [200, 200, 429]
-    # What was logged a moment ago is no new reading.
+    # A page that was logged a moment ago is no new reading.
     assert client.get(pages[0]).status_code == 200
     assert StaffAction.objects.filter(kind="read").count() == 2
     assert "demasiadas fichas" in client.get(pages[2]).text

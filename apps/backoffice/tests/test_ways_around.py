@@ -448,7 +448,7 @@ def test_names_of_rows_copies_and_files_have_no_link(editor):
     sent = form_of(editor, page)
     title = next(key for key in sent if key.endswith("-title"))
     assert "direcciones web" in editor.post(page, {**sent, title: name}).text
-    # Of two words that a word processor keeps in one line.
+    # Word processors join two words with a no-break space.
     assert editor.post(page, {**sent, title: "PEC\N{NO-BREAK SPACE}1"}).status_code == 302
     assert subject.lessons.filter(title="PEC 1").exists()
     page = admin_url(University, "change", subject.degree.university_id)

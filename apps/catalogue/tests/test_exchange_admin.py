@@ -639,7 +639,7 @@ def test_file_that_adds_too_much_text_is_refused(client, carla, monkeypatch):
 
 
 def test_workbook_of_a_large_catalogue_is_refused_before_it_is_written(client, carla, monkeypatch):
-    """It holds a web process for a minute."""
+    """An .xlsx file of 80,000 lessons holds a web process for a minute."""
     make_subject(lessons=3)
     monkeypatch.setattr(views, "MOST_IN_WORKBOOK", 2)
     monkeypatch.setattr(views, "write_catalogue", Mock(wraps=write_catalogue))
@@ -651,7 +651,7 @@ def test_workbook_of_a_large_catalogue_is_refused_before_it_is_written(client, c
 
 @pytest.mark.parametrize("ending", ["csv", "json", "xlsx"])
 def test_download_of_very_long_texts_is_refused(client, carla, monkeypatch, ending):
-    """It is made in memory, and each lesson repeats the texts of its subject."""
+    """A download is made in memory, and each lesson repeats the texts of its subject."""
     subject = make_subject(lessons=3)
     Subject.objects.filter(pk=subject.pk).update(pecs_content="x" * 500)
     monkeypatch.setattr(views, "MOST_LETTERS", 1_500)

@@ -132,7 +132,7 @@ def test_page_of_a_requested_subject_names_no_lead_of_another_degree(
             lead=make_lead(of, name=f"Vera{number}"), requested_subject=requested,
             subject_name="Latín", university="UCM",
         )  # fmt: skip
-    # Those of other degrees do not fill the page.
+    # Requests of other degrees do not fill the page.
     monkeypatch.setattr("apps.core.staff.admin_base.MOST_ROWS", 1)
     page = client.get(admin_url(RequestedSubject, "change", requested.pk)).text
     assert "Vera0" in page
