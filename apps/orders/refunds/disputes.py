@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.classroom.access import Cause, pause_access, resume_access
@@ -186,15 +186,31 @@ def _paid_with_money_of(order: Order) -> list[Order]:
 def _stands_with_disputed_money(order: Order) -> bool:
     """Whether money of another order that is in dispute, or was lost, has paid a part of this.
 
-    That is also so for the purchase that a renewal renews.
+    That is also so for the purchase that a renewal renews, and for what has paid those orders.
     """
+    seen = {order.pk}
+    next_ones = [order]
+    while next_ones:
+        behind = _orders_behind(next_ones.pop()).exclude(pk__in=seen)
+        for other in behind.distinct():
+            if other.disputed_at is not None:
+                return True
+            seen.add(other.pk)
+            next_ones.append(other)
+    return False
+
+
+def _orders_behind(order: Order) -> QuerySet[Order]:
+    """The orders with whose money this one stands, one step back (`_paid_with_money_of`)."""
     of_lessons = [line.subject_id for line in order.lines.all() if line.credit]
     exchanged = Q(payments__refunds__credited_to=order)
     lessons = Q(
-        student=order.student_id, lines__lesson__isnull=False, lines__subject__in=of_lessons
+        student=order.student_id,
+        paid_at__lte=order.paid_at or timezone.now(),
+        lines__lesson__isnull=False,
+        lines__subject__in=of_lessons,
     )
-    disputed = Order.objects.exclude(pk=order.pk).filter(disputed_at__isnull=False)
-    return disputed.filter(exchanged | lessons | Q(pk__in=renewed_orders(order))).exists()
+    return Order.objects.filter(exchanged | lessons | Q(pk__in=renewed_orders(order)))
 
 
 def _tie(other: Order) -> str:

@@ -26,6 +26,7 @@ from apps.orders.models.statuses import (
 )
 from apps.orders.offer.lesson_credit import credited_lines, unpaid_wholes
 from apps.orders.refunds.available import (
+    credit_is_disputed,
     left_today_cents,
     refundable_cents,
     refundable_payments,
@@ -84,7 +85,8 @@ def _check_amount(order: Order, request: RefundRequest, most: int) -> None:
     if not request.reason.strip():
         raise RefundRefused("Escribe el motivo.")
     if not most:
-        is_disputed = order.payments.filter(disputes__status__in=DISPUTE_HELD).exists()
+        disputes = order.payments.filter(disputes__status__in=DISPUTE_HELD)
+        is_disputed = disputes.exists() or credit_is_disputed(order)
         raise RefundRefused(
             "El pago está en disputa: decide el banco, y aquí no se puede devolver."
             if is_disputed

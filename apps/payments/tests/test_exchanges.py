@@ -462,6 +462,76 @@ def test_dispute_of_the_old_payment_pauses_what_its_money_opened(api, sandbox, w
     assert f"disputa del pedido {order.pk}" in new.flag
 
 
+def disputed(sandbox, order):
+    """The id of a new dispute of the order's card payment, which the shop has recorded."""
+    what = {"payment_intent": order.payments.get(kind="card").reference}
+    made = sandbox.process.control("POST", "disputes", what)["id"]
+    fetch_and_record_dispute(made)
+    return made
+
+
+def decided(sandbox, made, status):
+    sandbox.process.control("POST", f"disputes/{made}", {"status": status})
+    fetch_and_record_dispute(made)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_money_in_dispute_pays_no_order_after_the_next_one(api, sandbox, work, clerk, is_lost):
+    order = buy(api, sandbox)
+    first = exchange(wanted(order, make_subject("Historia")), clerk)
+    dear = make_subject("Química", "300.00")
+    waiting = exchange(wanted(first, dear), clerk)
+    link = {"recovery_order_id": waiting.pk, "token": waiting.auth_token}
+    placed = api.checkout(checkout_body(whole(dear), total="102.60", **link))
+    made = disputed(sandbox, order)
+    if is_lost:
+        decided(sandbox, made, "lost")
+
+    assert sandbox.confirm(placed["client_secret"]) == ""
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+    work()
+
+    waiting.refresh_from_db()
+    assert waiting.status == "expired"
+    assert "El pago está en disputa" in waiting.flag
+    assert not Provisioning.objects.filter(order_id=waiting.pk).exists()
+    with pytest.raises(RefundRefused, match="El pago está en disputa"):
+        exchange(wanted(first, dear), clerk)
+
+
+def test_credit_in_dispute_is_given_back_by_nobody_until_the_academy_wins(
+    api, sandbox, work, clerk
+):
+    order = buy(api, sandbox)
+    first = exchange(wanted(order, make_subject("Historia")), clerk)
+    new = exchange(wanted(first, make_subject("Química")), clerk)
+    made = disputed(sandbox, order)
+    with pytest.raises(RefundRefused, match="El pago está en disputa"):
+        refund(new, clerk, 10_00)
+
+    decided(sandbox, made, "won")
+    refund(new, clerk)
+    assert (new.status, refunds(new)) == ("refunded", [("succeeded", 182_40)])
+
+
+def test_order_opens_again_only_once_all_the_money_behind_it_is_won(api, sandbox, work, clerk):
+    order = buy(api, sandbox)
+    dear = make_subject("Historia", "300.00")
+    first = exchange(wanted(order, dear), clerk)
+    pay(api, sandbox, first, dear, "102.60")
+    exchange(wanted(first, make_subject("Química", "300.00")), clerk)
+    work()
+    assert open_subjects() == ["Química"]
+    oldest, later = disputed(sandbox, order), disputed(sandbox, first)
+
+    decided(sandbox, later, "won")
+    work()
+    assert open_subjects() == []
+    decided(sandbox, oldest, "won")
+    work()
+    assert open_subjects() == ["Química"]
+
+
 def read(response):
     return response.content.decode().replace("\xa0", " ")
 
