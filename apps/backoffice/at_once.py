@@ -5,8 +5,8 @@ answered.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager
 from threading import Condition
 
 from django.http import HttpRequest, HttpResponse
@@ -22,47 +22,50 @@ REFUSAL = (
 )
 
 
-class PlacesOfAccount:
-    """At most `most` requests of an account run in this process, and as many wait for a place."""
+class Places:
+    """At most `most` requests of one key run in this process, and as many wait for a place."""
 
     def __init__(self, most: int, *, wait_seconds: float) -> None:
         self._most, self._wait_seconds = most, wait_seconds
-        self._running: Counter[int] = Counter()
-        self._waiting: Counter[int] = Counter()
+        self._running: Counter[Hashable] = Counter()
+        self._waiting: Counter[Hashable] = Counter()
         self._changed = Condition()
 
     @contextmanager
-    def place(self, account: int) -> Iterator[None]:
+    def place(self, key: Hashable) -> Iterator[None]:
         """Hold a place inside this block. Raises TooManyRequests if none becomes free."""
         with self._changed:
-            self._wait(account)
-            self._running[account] += 1
+            self._wait(key)
+            self._running[key] += 1
         try:
             yield
         finally:
             with self._changed:
-                self._running[account] -= 1
+                self._running[key] -= 1
                 # A counter keeps the keys that have come to zero.
                 self._running += Counter()
                 self._changed.notify_all()
 
-    def _wait(self, account: int) -> None:
-        if self._waiting[account] >= self._most:
+    def _wait(self, key: Hashable) -> None:
+        if self._waiting[key] >= self._most:
             raise TooManyRequests(1, REFUSAL)
-        self._waiting[account] += 1
+        self._waiting[key] += 1
         try:
-            if not self._changed.wait_for(lambda: self._is_free(account), self._wait_seconds):
+            if not self._changed.wait_for(lambda: self._is_free(key), self._wait_seconds):
                 raise TooManyRequests(1, REFUSAL)
         finally:
-            self._waiting[account] -= 1
+            self._waiting[key] -= 1
             self._waiting += Counter()
 
-    def _is_free(self, account: int) -> bool:
-        return self._running[account] < self._most
+    def _is_free(self, key: Hashable) -> bool:
+        return self._running[key] < self._most
 
 
-# A web process has 16 threads.
-PLACES = PlacesOfAccount(4, wait_seconds=5)
+# A web process has 16 threads. The keys are numbers of accounts, but for those of sessions.
+PAGES = Places(4, wait_seconds=5)
+# Whoever uses a stolen session up leaves its owner places to end it from another session.
+OWN_STEPS_OF_ACCOUNT = Places(4, wait_seconds=0)
+OWN_STEPS_OF_SESSION = Places(2, wait_seconds=0)
 
 
 class PagesAtOnceMiddleware:
@@ -74,10 +77,16 @@ class PagesAtOnceMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         is_page = request.path_info.startswith(reverse("admin:index"))
         account = request.user.pk if is_page else None
-        if account is None or _is_own_step(request):
+        if account is None:
             return self.get_response(request)
         try:
-            with PLACES.place(account):
+            with ExitStack() as places:
+                if _is_own_step(request):
+                    session = request.session.session_key
+                    places.enter_context(OWN_STEPS_OF_SESSION.place(session))
+                    places.enter_context(OWN_STEPS_OF_ACCOUNT.place(account))
+                else:
+                    places.enter_context(PAGES.place(account))
                 return self.get_response(request)
         except TooManyRequests as refusal:
             return plain_refusal(refusal)

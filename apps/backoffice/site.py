@@ -35,8 +35,8 @@ MODELS = (
 )  # fmt: skip
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
-# The pages with which the owner of a session that somebody else uses up ends it. No bound of the
-# account holds them up.
+# The pages with which the owner of a session that somebody else uses up ends it. They have places
+# of their own (`at_once`), and no count of forms holds them up.
 OWN_STEPS = (
     *SIGN_IN_STEPS,
     "password_change",

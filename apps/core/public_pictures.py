@@ -12,7 +12,6 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, storages
 from django.db import models, transaction
 from django.db.models.fields.files import FieldFile
-from django.db.models.functions import Cast
 from django.db.models.signals import post_delete
 from django.utils.crypto import get_random_string
 from PIL import Image, ImageOps
@@ -213,7 +212,7 @@ class PictureField(models.FileField):
             before = rows.values_list(self.attname, flat=True).first()
         file = super().pre_save(model_instance, add)
         if before and before != file.name:
-            _delete_after_commit(self, before)
+            _delete_after_commit(self, before, model_instance.pk)
         return file
 
 
@@ -242,27 +241,30 @@ def _picture_fields(model: type[models.Model]) -> list[PictureField]:
     return [field for field in model._meta.concrete_fields if isinstance(field, PictureField)]
 
 
-def _delete_after_commit(field: PictureField, name: str) -> None:
-    transaction.on_commit(partial(_delete_unused, field, name), robust=True)
+def _delete_after_commit(field: PictureField, name: str, pk: Any) -> None:
+    transaction.on_commit(partial(_delete_unused, field, name, pk), robust=True)
 
 
-def _delete_unused(field: PictureField, name: str) -> None:
-    """Delete a picture with its sizes, unless a row has it or can bring it back from the bin."""
+def _delete_unused(field: PictureField, name: str, pk: Any) -> None:
+    """Delete a picture with its sizes, unless a row has it or can bring it back from the bin.
+
+    `pk` is the number of the row that had it. Only that row's own copies in the bin can name it.
+    """
     model = field.model
     if model._base_manager.filter(**{field.attname: name}).exists():
         return
-    # The database looks for the name, which is random: rows with many links are large.
-    in_bin = DeletedRow.objects.filter(about=model._meta.label_lower)
-    naming = in_bin.alias(text=Cast("data", models.TextField())).filter(text__contains=name)
-    if any((field, name) in _pictures_in(row) for row in naming.iterator(10)):
+    copies = DeletedRow.objects.filter(about=model._meta.label_lower, object_id=str(pk))
+    if any((field, name, pk) in _pictures_in(row) for row in copies.iterator(10)):
         return
     row = model()
     setattr(row, field.attname, name)
     getattr(row, field.attname).delete(save=False)
 
 
-def _pictures_in(deleted: DeletedRow) -> list[tuple[PictureField, str]]:
-    """The pictures of a row in the bin, and of the rows that were deleted with it."""
+def _pictures_in(deleted: DeletedRow) -> list[tuple[PictureField, str, Any]]:
+    """The pictures of a row in the bin, and of the rows that were deleted with it, as (field, name,
+    number of the row).
+    """
     found = []
     for stored in deleted.data:
         try:
@@ -270,19 +272,20 @@ def _pictures_in(deleted: DeletedRow) -> list[tuple[PictureField, str]]:
         except LookupError:
             continue
         values = stored["fields"]
-        found += [(field, values[field.name]) for field in fields if values.get(field.name)]
+        named = [(field, values.get(field.name)) for field in fields]
+        found += [(field, name, stored["pk"]) for field, name in named if name]
     return found
 
 
 def _row_deleted(sender: type[models.Model], instance: models.Model, **kwargs: Any) -> None:
     for field in _picture_fields(sender):
         if name := field.value_from_object(instance).name:
-            _delete_after_commit(field, name)
+            _delete_after_commit(field, name, instance.pk)
 
 
 def _bin_row_deleted(sender: Any, instance: DeletedRow, **kwargs: Any) -> None:
-    for field, name in _pictures_in(instance):
-        _delete_after_commit(field, name)
+    for field, name, pk in _pictures_in(instance):
+        _delete_after_commit(field, name, pk)
 
 
 def register() -> None:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from apps.backoffice import at_once, site
 from apps.backoffice.accounts import password_page
-from apps.backoffice.at_once import PlacesOfAccount
+from apps.backoffice.at_once import Places
 from apps.catalogue.models import Subject
 from apps.core.errors import TooManyRequests
 from apps.core.models import StaffAction
@@ -160,13 +160,13 @@ def test_account_reads_a_bounded_number_of_logged_pages(client, monkeypatch):
 
 def test_pages_of_one_account_leave_places_to_others(client, monkeypatch):
     """Sixteen downloads at once kept all threads of a web process from buyers."""
-    monkeypatch.setattr(at_once, "PLACES", PlacesOfAccount(1, wait_seconds=0))
+    monkeypatch.setattr(at_once, "PAGES", Places(1, wait_seconds=0))
     carla = User.objects.create_superuser("carla")
     eva = Client()
     client.force_login(carla)
     eva.force_login(User.objects.create_superuser("eva"))
     page = admin_url(Subject, "changelist")
-    with at_once.PLACES.place(carla.pk):
+    with at_once.PAGES.place(carla.pk):
         refused = client.get(page)
         assert refused.status_code == 429
         assert "varias páginas o descargas en marcha" in refused.text
@@ -178,8 +178,25 @@ def test_pages_of_one_account_leave_places_to_others(client, monkeypatch):
     assert client.get(page).status_code == 200
 
 
+def test_steps_with_which_an_owner_ends_a_session_have_places_of_each_session(client, monkeypatch):
+    """Without places, one account sent so many carried forms that colleagues were refused."""
+    monkeypatch.setattr(at_once, "OWN_STEPS_OF_SESSION", Places(1, wait_seconds=0))
+    monkeypatch.setattr(at_once, "OWN_STEPS_OF_ACCOUNT", Places(2, wait_seconds=0))
+    carla = User.objects.create_superuser("carla")
+    owner, step = Client(), reverse("admin:confirm_password")
+    for browser in (client, owner):
+        browser.force_login(carla)
+    with at_once.OWN_STEPS_OF_SESSION.place(client.session.session_key):
+        assert client.post(step, {"carried": "x"}).status_code == 429
+        assert owner.get(step).status_code == 200
+    account = at_once.OWN_STEPS_OF_ACCOUNT.place
+    with account(carla.pk), account(carla.pk):
+        assert owner.get(step).status_code == 429
+    assert client.get(step).status_code == 200
+
+
 def test_few_pages_of_an_account_wait_for_a_place():
-    places, refused = PlacesOfAccount(1, wait_seconds=60), Queue()
+    places, refused = Places(1, wait_seconds=60), Queue()
 
     def wait():
         try:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 from openpyxl import load_workbook
 
-from apps.catalogue.exchange import near_names
+from apps.catalogue.exchange import near_names, writing
 from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
 from apps.catalogue.exchange.columns import COLUMNS
 from apps.catalogue.exchange.diff import diff_catalogue
@@ -82,6 +82,14 @@ def test_import_into_an_empty_catalogue_restores_the_export(name, small):
     # The price history starts anew with the first prices.
     assert snapshot()[:-1] == before[:-1]
     assert PriceChange.objects.filter(before=None).count() == PriceChange.objects.count() == 3
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_export_is_the_same_however_many_lines_are_read_at_once(at_once, small, monkeypatch):
+    whole, subjects = write_catalogue("c.json"), []
+    monkeypatch.setattr(writing, "LINES_AT_ONCE", at_once)
+    assert write_catalogue("c.json", subjects.append) == whole
+    assert sum(subjects) == Subject.objects.count()
 
 
 ODD = st.text(

@@ -14,9 +14,10 @@ from django.test import Client
 from django.utils import timezone
 from openpyxl import load_workbook
 
-from apps.catalogue.exchange import diff, uploads, views
-from apps.catalogue.exchange.columns import COLUMNS
+from apps.catalogue.exchange import diff, uploads, views, writing
+from apps.catalogue.exchange.columns import COLUMNS, LEVELS
 from apps.catalogue.exchange.diff import diff_catalogue
+from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.uploads import import_upload, read_upload
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import (
@@ -662,3 +663,14 @@ def test_download_of_very_long_texts_is_refused(client, carla, monkeypatch, endi
     assert client.get(address).status_code == 200
     # The command has no such bound.
     assert b"x" * 500 in write_catalogue("c.json")
+
+
+def test_refused_download_reads_no_further_texts(client, monkeypatch):
+    """It read all texts first: 1.5 GB of 200,000 lessons."""
+    make_subject(lessons=5)
+    monkeypatch.setattr(writing, "LINES_AT_ONCE", 1)
+    read = Mock(wraps=writing._cells)
+    monkeypatch.setattr(writing, "_cells", read)
+    with pytest.raises(BadFile):
+        write_catalogue("c.csv", most_letters=1)
+    assert read.call_count == len(LEVELS)

@@ -293,6 +293,18 @@ def test_replaced_photo_reads_no_other_rows_of_the_bin(
     assert not read.called
 
 
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize("name", ["lucía.png", "学生.png", "50%_a'b.png"])
+def test_photo_of_any_name_stays_while_its_row_is_in_the_bin(
+    client, django_capture_on_commit_callbacks, name
+):
+    teacher = member(photo(), name)
+    teacher.save()
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post(admin_url(TeamMember, "delete", teacher.pk), {"post": "yes"})
+    assert len(stored(teacher.photo)) == 3
+
+
 def test_erased_row_takes_its_photo_along(django_capture_on_commit_callbacks):
     teacher = member(photo())
     teacher.save()

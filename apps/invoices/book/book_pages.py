@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -207,9 +208,11 @@ def _ask_for_pdfs(request: HttpRequest, period: Period) -> HttpResponse:
     if part is None:
         messages.error(request, "No hay facturas que descargar.")
         return _to_book(period)
-    archive = request_archive(by=request.user, period=period, part=part)
     what = f"PDF de las facturas de {period} pedidos (parte {part} de {len(parts)})"
-    log_rows(request, Invoice, [], what, kind=StaffAction.Kind.EXPORTED)
+    # No file is made that the log refuses.
+    with transaction.atomic():
+        archive = request_archive(by=request.user, period=period, part=part)
+        log_rows(request, Invoice, [], what, kind=StaffAction.Kind.EXPORTED)
     return redirect("admin:invoices_book_archive", archive.pk)
 
 

@@ -16,6 +16,8 @@ from openpyxl import load_workbook
 
 from apps.catalogue.vat import Vat
 from apps.core.models import StaffAction
+from apps.core.staff import admin_log
+from apps.core.web.throttle import Limit
 from apps.invoices import pdf
 from apps.invoices.book import book_pages, pdf_archive
 from apps.invoices.models import Invoice, InvoiceArchive
@@ -198,6 +200,15 @@ def test_zip_of_pdfs_is_made_by_a_worker(accountant, trade, work):
         ]  # fmt: skip
         assert all(found.read(name).startswith(b"%PDF") for name in found.namelist())
     assert StaffAction.objects.filter(text__contains="PDF de las facturas de 2026-T4").exists()
+
+
+def test_no_file_is_made_that_the_log_refuses(accountant, trade, monkeypatch):
+    monkeypatch.setattr(admin_log, "READINGS", (Limit("few", times=1, seconds=3600),))
+    for status in (302, 429):
+        answer = accountant.post(f"{BOOK}2026-T4/pdf/", {"parte": "1"})
+        assert answer.status_code == status
+        assert InvoiceArchive.objects.count() == 1
+    assert StaffAction.objects.filter(kind="exported").count() == 1
 
 
 def test_many_pdfs_are_divided_and_a_user_keeps_few_files(accountant, trade, work, monkeypatch):
