@@ -9,12 +9,13 @@ from math import inf
 from pathlib import PurePath
 from typing import Any
 
-from apps.catalogue.exchange.columns import COLUMNS, KEYS, LEVELS, STORED
+from django.db.models import QuerySet
+
+from apps.catalogue.exchange.columns import COLUMNS, KEYS, STORED
 from apps.catalogue.exchange.file_errors import BadFile, FileError, quoted
 from apps.catalogue.exchange.reading import ESCAPED_STARTS
 from apps.catalogue.exchange.teachers import TeacherNames
-from apps.catalogue.models import Subject, University
-from apps.catalogue.recorded import Recorded
+from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.core.staff.spreadsheets import CSV_TYPE, XLSX_TYPE, as_workbook
 
 TITLES = tuple(column.name for column in COLUMNS)
@@ -89,28 +90,27 @@ def write_template() -> bytes:
 def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
     """Yield a line for each lesson, and one for each parent without children, ordered by name.
 
-    The numbers of all rows are in memory, and the texts of `LINES_AT_ONCE` lines, which take five
-    queries.
+    All universities and degrees are in memory, the numbers of all rows, and the texts of the
+    subjects and lessons of `LINES_AT_ONCE` lines, which take three queries.
     """
     names = TeacherNames()
+    universities, degrees = _cells(University.objects.all()), _cells(Degree.objects.all())
     # A line is the numbers of a university, degree, subject and lesson. A missing child is None.
     lines = list(University.objects.order_by(*ORDER).values_list(*PATHS))
     last_subject = None
     for first in range(0, len(lines), LINES_AT_ONCE):
         some = lines[first : first + LINES_AT_ONCE]
-        cells = [_cells(model, {line[at] for line in some}) for at, model in enumerate(LEVELS)]
-        of_subjects = cells[LEVELS.index(Subject)]
-        teachers = names.of_subjects(Subject.objects.filter(pk__in=of_subjects))
-        for pk, subject_cells in of_subjects.items():
-            subject_cells.append(teachers.get(pk, ""))
+        subjects = _subject_cells({line[2] for line in some}, names)
+        lessons = _cells(Lesson.objects.filter(pk__in={line[3] for line in some}))
         for line in some:
-            parts = [found.get(pk) for found, pk in zip(cells, line, strict=True) if pk is not None]
+            levels = zip((universities, degrees, subjects, lessons), line, strict=True)
+            parts = [cells.get(pk) for cells, pk in levels if pk is not None]
             # A row that was deleted since has no cells.
             if None not in parts:
                 row = [cell for part in parts for cell in part or ()]
                 yield row + [None] * (len(TITLES) - len(row))
-        on_progress(len(of_subjects.keys() - {last_subject}))
-        last_subject = some[-1][LEVELS.index(Subject)]
+        on_progress(len(subjects.keys() - {last_subject}))
+        last_subject = some[-1][2]
 
 
 def _bounded(rows: Iterable[Row], most_letters: float) -> Iterator[Row]:
@@ -123,15 +123,21 @@ def _bounded(rows: Iterable[Row], most_letters: float) -> Iterator[Row]:
         yield row
 
 
-def _cells(model: type[Recorded], pks: Collection[int | None]) -> dict[int, Row]:
+def _cells(rows: QuerySet[Any]) -> dict[int, Row]:
     """Return the cells of these rows by their number."""
-    columns = (KEYS[model], *STORED[model])
+    columns = (KEYS[rows.model], *STORED[rows.model])
     attributes = [column.attribute for column in columns]
-    stored = model._base_manager.filter(pk__in=pks).values_list("pk", *attributes)
     return {
         pk: [column.show(value) for column, value in zip(columns, values, strict=True)]
-        for pk, *values in stored
+        for pk, *values in rows.values_list("pk", *attributes)
     }
+
+
+def _subject_cells(pks: Collection[int], names: TeacherNames) -> dict[int, Row]:
+    """Return the cells of these subjects by their number. The last one has their teachers."""
+    subjects = Subject.objects.filter(pk__in=pks)
+    teachers = names.of_subjects(subjects)
+    return {pk: [*cells, teachers.get(pk, "")] for pk, cells in _cells(subjects).items()}
 
 
 def write_csv(rows: Iterable[Row], titles: Sequence[str] = TITLES) -> bytes:

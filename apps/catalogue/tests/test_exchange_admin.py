@@ -15,7 +15,7 @@ from django.utils import timezone
 from openpyxl import load_workbook
 
 from apps.catalogue.exchange import diff, uploads, views, writing
-from apps.catalogue.exchange.columns import COLUMNS, LEVELS
+from apps.catalogue.exchange.columns import COLUMNS
 from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.uploads import import_upload, read_upload
@@ -669,8 +669,8 @@ def test_refused_download_reads_no_further_texts(client, monkeypatch):
     """It read all texts first: 1.5 GB of 200,000 lessons."""
     make_subject(lessons=5)
     monkeypatch.setattr(writing, "LINES_AT_ONCE", 1)
-    read = Mock(wraps=writing._cells)
-    monkeypatch.setattr(writing, "_cells", read)
+    read = Mock(wraps=writing._subject_cells)
+    monkeypatch.setattr(writing, "_subject_cells", read)
     with pytest.raises(BadFile):
         write_catalogue("c.csv", most_letters=1)
-    assert read.call_count == len(LEVELS)
+    assert read.call_count == 1

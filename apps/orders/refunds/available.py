@@ -11,6 +11,7 @@ from apps.core.dates import today
 from apps.core.money import format_euros, to_cents
 from apps.core.staff.limits import limits_of
 from apps.orders.ledger.balance import cents_of
+from apps.orders.ledger.disputed_credit import disputed_credit_cents
 from apps.orders.ledger.lines import order_money
 from apps.orders.models import Order, Payment, Refund, StaffOrder
 from apps.orders.models.statuses import DISPUTE_HELD, REFUND_ELSEWHERE, PaymentKind
@@ -20,8 +21,8 @@ def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
     """The payments of an order and how many cents of each can be refunded.
 
     They are in the order in which they are refunded: excess payments first, then the newest. A
-    disputed payment is left out, because the bank decides who gets its money, and so is a credit
-    that such a payment has paid.
+    disputed payment is left out, because the bank decides who gets its money, and so is what it has
+    paid of a credit.
     """
     outside = Refund.objects.filter(payment__order=order, status__in=REFUND_ELSEWHERE)
     sums = dict(outside.order_by().values_list("payment").annotate(Sum("amount")))
@@ -30,12 +31,14 @@ def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
         .exclude(disputes__status__in=DISPUTE_HELD)
         .order_by("-succeeded_at", "-pk")
     )
-    if credit_is_disputed(order):
-        payments = payments.exclude(kind=PaymentKind.CREDIT)
+    disputed = disputed_credit_cents(order)
     left = [
         (
             payment,
-            to_cents(payment.amount) - to_cents(payment.refunded) - cents_of(sums.get(payment.pk)),
+            to_cents(payment.amount)
+            - to_cents(payment.refunded)
+            - cents_of(sums.get(payment.pk))
+            - (disputed if payment.kind == PaymentKind.CREDIT else 0),
         )
         for payment in payments
     ]
@@ -43,23 +46,6 @@ def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
         [(payment, cents) for payment, cents in left if cents > 0],
         key=lambda row: not row[0].flag,
     )
-
-
-def credit_is_disputed(order: Order) -> bool:
-    """Whether a payment of another order that has paid this one, by an exchange, is disputed.
-
-    Also one that has paid that other order by an earlier exchange, and so on.
-    """
-    seen: set[int] = set()
-    credited = {order.pk}
-    while credited:
-        seen |= credited
-        sources = Payment.objects.filter(refunds__credited_to__in=credited)
-        if sources.filter(disputes__status__in=DISPUTE_HELD).exists():
-            return True
-        exchanged = sources.filter(kind=PaymentKind.CREDIT)
-        credited = set(exchanged.values_list("order", flat=True)) - seen
-    return False
 
 
 def refundable_cents(order: Order) -> int:

@@ -5,11 +5,12 @@ both for good. The order keeps its status, because a dispute is not a refund: `d
 until the academy wins. Nothing here calls the provider.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.classroom.access import Cause, pause_access, resume_access
@@ -21,7 +22,7 @@ from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.models.staff_order import is_renewal
 from apps.orders.models.statuses import DISPUTE_HELD, DisputeStatus, EventKind
 from apps.orders.offer.lesson_credit import credited_lines
-from apps.orders.offer.renewed import renewals_of, renewed_orders
+from apps.orders.offer.renewed import renewals_of
 from apps.orders.plan.schedule import cancel_plan
 from apps.orders.refunds.effects import withdraw_order_access
 from apps.orders.rewards.service import cancel_reward
@@ -158,8 +159,8 @@ def _pause(order: Order, dispute: Dispute, provider: str) -> None:
         note(other, kind=EventKind.DISPUTE_OPENED, actor=provider, reason=reason)
 
 
-def _paid_with_money_of(order: Order) -> list[Order]:
-    """The orders that stand with the money of this one, and so on, with their rows locked.
+def _paid_with_money_of(order: Order, *, get: Callable[[int], Order] = locked_order) -> list[Order]:
+    """The orders that stand with the money of this one, and so on, with their rows locked by `get`.
 
     Its lines were exchanged for them, its lessons made their whole subject cheaper, or they renew
     what it opened at the price of a renewal. Each was paid later than the order whose money it has,
@@ -180,37 +181,18 @@ def _paid_with_money_of(order: Order) -> list[Order]:
         first = Order.objects.filter(pk__in=next_ones).order_by("paid_at", "pk").first()
         if first is None:
             return list(found.values())
-        one = found[first.pk] = locked_order(first.pk)
+        one = found[first.pk] = get(first.pk)
 
 
 def _stands_with_disputed_money(order: Order) -> bool:
-    """Whether money of another order that is in dispute, or was lost, has paid a part of this.
-
-    That is also so for the purchase that a renewal renews, and for what has paid those orders.
-    """
-    seen = {order.pk}
-    next_ones = [order]
-    while next_ones:
-        behind = _orders_behind(next_ones.pop()).exclude(pk__in=seen)
-        for other in behind.distinct():
-            if other.disputed_at is not None:
-                return True
-            seen.add(other.pk)
-            next_ones.append(other)
-    return False
+    """Whether this stands with money of another order that is in dispute, or was lost."""
+    of_student = Q(student=order.student_id) | Q(gift__recipient=order.student_id)
+    disputed = Order.objects.filter(of_student, disputed_at__isnull=False).exclude(pk=order.pk)
+    return any(order in _paid_with_money_of(other, get=_unlocked) for other in disputed)
 
 
-def _orders_behind(order: Order) -> QuerySet[Order]:
-    """The orders with whose money this one stands, one step back (`_paid_with_money_of`)."""
-    of_lessons = [line.subject_id for line in order.lines.all() if line.credit]
-    exchanged = Q(payments__refunds__credited_to=order)
-    lessons = Q(
-        student=order.student_id,
-        paid_at__lte=order.paid_at or timezone.now(),
-        lines__lesson__isnull=False,
-        lines__subject__in=of_lessons,
-    )
-    return Order.objects.filter(exchanged | lessons | Q(pk__in=renewed_orders(order)))
+def _unlocked(order_id: int) -> Order:
+    return Order.objects.get(pk=order_id)
 
 
 def _tie(other: Order) -> str:

@@ -14,6 +14,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import balance_of, count_refunded
+from apps.orders.ledger.disputed_credit import disputed_credit_cents
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import order_money
 from apps.orders.ledger.locks import locked_order
@@ -26,7 +27,6 @@ from apps.orders.models.statuses import (
 )
 from apps.orders.offer.lesson_credit import credited_lines, unpaid_wholes
 from apps.orders.refunds.available import (
-    credit_is_disputed,
     left_today_cents,
     refundable_cents,
     refundable_payments,
@@ -86,7 +86,7 @@ def _check_amount(order: Order, request: RefundRequest, most: int) -> None:
         raise RefundRefused("Escribe el motivo.")
     if not most:
         disputes = order.payments.filter(disputes__status__in=DISPUTE_HELD)
-        is_disputed = disputes.exists() or credit_is_disputed(order)
+        is_disputed = disputes.exists() or disputed_credit_cents(order) > 0
         raise RefundRefused(
             "El pago está en disputa: decide el banco, y aquí no se puede devolver."
             if is_disputed

@@ -20,6 +20,7 @@ from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.random_codes import random_code
 from apps.core.text_links import FRIEND_CODE
 from apps.orders.ledger.balance import balance_of
+from apps.orders.ledger.disputed_credit import disputed_credit_cents
 from apps.orders.ledger.history import flag, note
 from apps.orders.models import Gift, Order, ReferralReward, TransferReceipt
 from apps.orders.models.order import CARD_MINIMUM_CENTS
@@ -276,6 +277,7 @@ def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
 
 
 def is_earned(reward: ReferralReward) -> bool:
-    """Whether at least the reward is left of what was paid for its order."""
+    """Whether at least the reward is left of what was paid for its order, and is not in dispute."""
     balance = balance_of(reward.order)
-    return balance.paid - balance.returned >= to_cents(reward.amount)
+    left = balance.paid - balance.returned - disputed_credit_cents(reward.order)
+    return left >= to_cents(reward.amount)

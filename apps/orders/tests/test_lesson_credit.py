@@ -52,6 +52,7 @@ from tests.helpers.parallel import in_parallel, while_it_waits
 from tests.helpers.refunds import make_clerk
 from tests.helpers.shop import Api
 from tests.helpers.student_session import sign_in_as
+from tests.security.test_giving_away import exchange_line_of
 
 pytestmark = pytest.mark.django_db
 CREDIT = "Ya pagado por tus lecciones"
@@ -355,6 +356,26 @@ def test_subject_opens_again_once_no_dispute_of_its_money_is_left(ana, calculus,
         assert report(order, DisputeStatus.OPEN) == [Cause.DISPUTE]
     assert report(subject, DisputeStatus.WON) == [Cause.DISPUTE]
     assert report(lessons, DisputeStatus.WON) == []
+
+
+@pytest.mark.parametrize("lesson_status", [DisputeStatus.OPEN, DisputeStatus.LOST])
+def test_order_that_a_dispute_did_not_pause_opens_again_with_its_own(
+    ana, calculus, offered, shop, clerk, lesson_status
+):
+    """The money of an exchanged subject is its own: what its lessons cost is not in it."""
+    lessons = buy(shop, first_lesson(calculus), total="52.25")
+    subject = buy(shop, whole(calculus), total="137.75")
+    new = pay(exchange_line_of(subject, clerk, make_subject("Historia", "300.00")).pk)
+
+    def report(order, status):
+        row = ReportedDispute(f"dp_{order.pk}", 52_25, status, "", timezone.now())
+        payment = order.payments.get(kind="card")
+        record_dispute(payment_id=payment.pk, report=row, provider="Stripe")
+        return Provisioning.objects.get(order_id=new.pk).paused_for
+
+    assert report(lessons, lesson_status) == []
+    assert report(new, DisputeStatus.OPEN) == [Cause.DISPUTE]
+    assert report(new, DisputeStatus.WON) == []
 
 
 def test_refund_of_credited_lessons_in_the_dashboard_is_flagged(ana, calculus, offered, shop):

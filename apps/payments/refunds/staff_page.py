@@ -19,6 +19,7 @@ from apps.core.input_fields import EurosField, RowsField
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.admin_log import log_action, log_reading
 from apps.core.staff.fresh_password import RepeatedAct, password_required_for
+from apps.orders.ledger.disputed_credit import disputed_credit_cents
 from apps.orders.ledger.lines import OrderMoney, order_money
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Dispute, Order, OrderLine, Refund
@@ -211,7 +212,13 @@ def _notices(order: Order, money: OrderMoney) -> list[str]:
         for refund in requested
     ]
     notices += [f"{capfirst(case.text)}." for case in open_cases(order)]
-    return notices + [_about_dispute(dispute) for dispute in disputes]
+    notices += [_about_dispute(dispute) for dispute in disputes]
+    if in_dispute := disputed_credit_cents(order):
+        notices.append(
+            f"{format_euros(in_dispute)} de este pedido se pagaron con dinero de otro que está en "
+            "disputa, o que se perdió en ella, y no se pueden devolver."
+        )
+    return notices
 
 
 def _about_dispute(dispute: Dispute) -> str:

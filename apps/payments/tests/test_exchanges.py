@@ -32,7 +32,7 @@ from apps.orders.refunds.sent_back_by_bank import (
     record_paid_by_other_means,
     refunds_sent_back_by_bank,
 )
-from apps.orders.rewards.service import give_code
+from apps.orders.rewards.service import give_code, pay_out, release_due_rewards
 from apps.payments.jobs import reconcile_returns
 from apps.payments.refunds import exchange_page
 from apps.payments.refunds.at_stripe import (
@@ -44,6 +44,7 @@ from apps.payments.refunds.at_stripe import (
     settle_requested,
 )
 from apps.students.models import Student
+from tests.helpers.admin import confirm_password
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import buy, make_clerk, refund, refunded_at_provider
@@ -512,6 +513,41 @@ def test_credit_in_dispute_is_given_back_by_nobody_until_the_academy_wins(
     decided(sandbox, made, "won")
     refund(new, clerk)
     assert (new.status, refunds(new)) == ("refunded", [("succeeded", 182_40)])
+
+
+def test_credit_gives_back_the_part_that_is_not_in_dispute(api, sandbox, clerk, client):
+    order = buy(api, sandbox)
+    dear = make_subject("Historia", "300.00")
+    first = exchange(wanted(order, dear), clerk)
+    pay(api, sandbox, first, dear, "102.60")
+    new = exchange(wanted(first, make_subject("Química", "300.00")), clerk)
+    decided(sandbox, disputed(sandbox, order), "lost")
+    assert payments(new) == [("credit", 285_00)]
+
+    client.force_login(clerk)
+    confirm_password(client)
+    page = read(client.get(reverse("admin:refund_order", args=[new.pk])))
+    assert "182,40 € de este pedido se pagaron con dinero de otro que está en disputa" in page
+    with pytest.raises(RefundRefused, match="y 102,60"):
+        refund(new, clerk, 102_61)
+    refund(new, clerk, 102_60)
+    with pytest.raises(RefundRefused, match="El pago está en disputa"):
+        refund(new, clerk, 1)
+
+
+def test_reward_of_money_in_dispute_is_not_paid(api, sandbox, clerk):
+    ana = Student.objects.create(email="ana@example.com", phone="+34600111222")
+    with transaction.atomic():
+        code = give_code(ana).code
+    order = buy(api, sandbox, total="167.40", promo_code=code)
+    new = exchange(wanted(order, make_subject("Historia", "300.00"), discount_cents=117_60), clerk)
+    made = disputed(sandbox, order)
+    reward = ReferralReward.objects.get(order=new)
+    with time_machine.travel(reward.held_until + timedelta(days=1), tick=False):
+        assert release_due_rewards() == 1
+        assert pay_out([reward.pk], by="carla") == []
+        decided(sandbox, made, "won")
+        assert pay_out([reward.pk], by="carla") == [reward]
 
 
 def test_order_opens_again_only_once_all_the_money_behind_it_is_won(api, sandbox, work, clerk):
