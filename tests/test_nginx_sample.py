@@ -758,8 +758,8 @@ def test_shop_gets_one_content_type(shop, site):
         ("192.0.2.1", "192.0.2.1", "192.0.2.2", PLACES),
         ("::ffff:192.0.2.1", "::ffff:192.0.2.1", "::ffff:192.0.2.2", PLACES),
         ("2001:db8:0:a0a::1", "2001:db8:0:a0a:9::", "2001:db8:0:a0b::1", PLACES),
-        ("2001:db8:0:a{n:02x}::1", "2001:db8:0:aff::1", "2001:db8:0:b00::1", 64),
-        ("2001:db8:0:{n:02x}00::1", "2001:db8:0:ff00::1", "2001:db8:1::1", 128),
+        ("2001:db8:0:a{n:02x}::1", "2001:db8:0:aff::1", "2001:db8:0:b00::1", 40),
+        ("2001:db8:0:{n:02x}00::1", "2001:db8:0:ff00::1", "2001:db8:1::1", 48),
     ],
 )
 def test_visitor_has_a_number_of_requests_under_way(shop, tmp_path, address, same, other, places):
@@ -790,6 +790,27 @@ def test_visitor_has_a_number_of_requests_under_way(shop, tmp_path, address, sam
 
 
 @pytest.mark.parametrize(
+    ("address", "places"), [("192.0.2.1", 16), ("2001:db8:0:{n:02x}00::1", 24)]
+)
+@pytest.mark.parametrize("path", ["/api/process-checkout", "/complete-payment"])
+def test_network_takes_a_part_of_the_places_of_those_who_pay(shop, site, path, address, places):
+    """Those of one IPv6 /48, or of four IPv4 addresses, took all of them."""
+
+    def pay(visitor: str, query: str = "") -> int:
+        headers = {"X-Forwarded-For": visitor}
+        return requests.get(f"{site}{path}{query}", headers=headers, timeout=60).status_code
+
+    with ThreadPoolExecutor(places) as buyers:
+        for number in range(places):
+            buyers.submit(pay, address.format(n=number), "?crowd")
+        wait_until(lambda: shop.waiting == places)
+        statuses = [pay(address.format(n=places)), pay("198.51.100.1"), pay("2001:db8:1::1")]
+        shop.opened.set()
+
+    assert statuses == [429, 200, 200]
+
+
+@pytest.mark.parametrize(
     ("path", "largest"),
     [
         ("/precios", PublicAPIView.largest_body),
@@ -813,10 +834,12 @@ def test_nginx_refuses_what_the_shop_would_refuse_for_its_size(site, path, large
 
 def test_limits_of_each_place_are_those_of_the_guide():
     """The tests above replace some numbers by small ones. docs/security.md names these."""
-    own = {"visitor": 32, "56": 64, "48": 128}
+    own = {"visitor": 32, "56": 40, "48": 48}
+    buyers = {"buyers": 16, "buyers_48": 24}
     expected = [
         {**own, "large": 128, "large_visitor": 4, "large_48": 8},
         {**own, "large_files": 144, "large_visitor": 4, "large_48": 8},
+        {**own, **buyers, "large": 128, "large_visitor": 4, "large_48": 8},
         {"events": 64, "48": 128, "large_events": 512, "large_visitor": 8, "large_48": 16},
         {"files": 256, "files_48": 1024},
         {"large_staff": 48, "large_visitor": 4},

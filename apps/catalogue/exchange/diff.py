@@ -58,6 +58,8 @@ MOST_IN_ALL: dict[type[Recorded], int] = {
     Subject: 50_000,
     Lesson: 200_000,
 }
+# The most subjects of a teacher: the form of a teacher takes 1,000 fields.
+MOST_OF_TEACHER = 900
 # Texts of so many letters are kept once, however many rows name them.
 LONG_TEXT = 200
 
@@ -336,6 +338,8 @@ def diff_catalogue(lines: Iterable[Line], reading: Reading | None = None) -> Cat
         _check_required_cells(model, diff.entries[model], errors)
         _check_names(diff.entries[model], errors)
     _compare_teachers(diff.entries[Subject], names)
+    if reading.bounds is not COMMAND:
+        _check_teachers(diff.changed_teachers(), names, errors)
     errors.check()
     return diff
 
@@ -509,6 +513,25 @@ def _compare_teachers(subjects: list[Entry], names: TeacherNames) -> None:
             before, after = cells.get(entry.pk or 0, ""), entry.values[TEACHERS]
             if before != after:
                 entry.changes.append(Change(TEACHERS, before, after))
+
+
+def _check_teachers(
+    subjects: list[tuple[Entry, str]], names: TeacherNames, errors: FileErrors
+) -> None:
+    """Report the first teacher to whom the file would give too many subjects."""
+    changed = {entry.pk for entry, _ in subjects}
+    stored = names.stored() if subjects else []
+    before = Counter(teacher for _, teacher in stored)
+    after = Counter(teacher for subject, teacher in stored if subject not in changed)
+    for entry, cell in subjects:
+        for teacher in names.ids(cell):
+            after[teacher] += 1
+            if after[teacher] > max(before[teacher], MOST_OF_TEACHER):
+                name = quoted(names.name(teacher))
+                message = f"Con este archivo {name} tendría demasiadas asignaturas propias: caben "
+                message += f"{MOST_OF_TEACHER}."
+                errors.add(message, place=entry.place, column=TEACHERS.name)
+                return
 
 
 def _rows(

@@ -95,6 +95,13 @@ class TeacherNames:
                 found[subject].add(teacher)
         return {subject: self._shown(teachers) for subject, teachers in found.items()}
 
+    def name(self, teacher: int) -> str:
+        return self._by_id[teacher]
+
+    def stored(self) -> list[tuple[int, int]]:
+        """The ids of each subject and of each teacher of its own."""
+        return [link for table in _tables for link in table.of_subjects(Subject.objects.all())]
+
     def _shown(self, teachers: Collection[int]) -> str:
         return "\n".join(name for pk, name in self._by_id.items() if pk in teachers)
 

@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from openpyxl import load_workbook
 
+from apps.catalogue.exchange import diff
 from apps.catalogue.exchange.apply import import_lines
 from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.file_errors import BadFile
@@ -172,6 +173,31 @@ def test_only_staff_who_may_change_teachers_import_their_subjects(micro, lucia, 
 
 def test_staff_who_may_not_change_teachers_import_a_file_that_keeps_them(micro, lucia, dora):
     assert read(write_catalogue("c.csv"), dora).state == State.READ
+
+
+def test_file_of_staff_gives_a_teacher_so_many_subjects(micro, lucia, hugo, dora, monkeypatch):
+    """A hundred teachers in each of 50,000 rows took 2.3 GB."""
+    monkeypatch.setattr(diff, "MOST_OF_TEACHER", 1)
+    dora.is_superuser = True
+    dora.save()
+    degree = micro.degree
+    rows = "".join(
+        f"{degree.university.acronym};{degree.name};{name};10;{cell}\n"
+        for name, cell in (("Macro", "Hugo Sanz"), ("Lengua", "Lucía Martín"))
+    )
+    head = "universidad_siglas;grado;asignatura;precio;profesores\n"
+    refused = read((head + rows).encode(), dora)
+    assert refused.state == State.REFUSED
+    assert [error.partition(": ")[2] for error in refused.result["errors"]] == [
+        "Con este archivo «Lucía Martín» tendría demasiadas asignaturas propias: caben 1."
+    ]
+    assert read((head + rows).replace("Lucía Martín", "").encode(), dora).state == State.READ
+    # The command has no such bound, and a teacher who has more keeps them.
+    import_lines(read_lines((head + rows).encode(), "c.csv"))
+    assert lucia.subjects.count() == 2
+    kept = head.replace("precio", "descuento") + rows.replace("Hugo Sanz", "Lucía Martín")
+    more = kept.splitlines()[0] + "\n" + kept.splitlines()[2].replace("Martín", "Martín, Hugo Sanz")
+    assert read(more.encode(), dora).result["errors"][0].count("«Hugo Sanz»") == 1
 
 
 def test_template_explains_the_column():
