@@ -717,6 +717,27 @@ def test_crowd_of_passwords_keeps_out_neither_buyers_nor_visitors(shop, site, pa
     assert at_once == 8
 
 
+@pytest.mark.parametrize(("address", "places"), [("192.0.2.1", 4), ("2001:db8:0:{n:02x}00::1", 6)])
+@pytest.mark.parametrize("page", ["/aula", "/admin/login/"])
+def test_network_takes_a_part_of_the_places_of_passwords(shop, site, page, address, places):
+    """One address had all eight, and nobody else signed in."""
+
+    def send(visitor: str, query: str = "") -> int:
+        headers = {"X-Forwarded-For": visitor}
+        password = {"password": "x"}
+        url = f"{site}{page}{query}"
+        return requests.post(url, password, headers=headers, timeout=60).status_code
+
+    with ThreadPoolExecutor(places) as visitors:
+        for number in range(places):
+            visitors.submit(send, address.format(n=number), "?crowd")
+        wait_until(lambda: shop.waiting == places)
+        statuses = [send(address.format(n=places)), send("198.51.100.1"), send("2001:db8:1::1")]
+        shop.opened.set()
+
+    assert statuses == [429, 200, 200]
+
+
 @pytest.mark.parametrize(
     "headers",
     [{"Cookie": "a=" + "x" * 8200}, {"X-Long": "x" * 20_000}, {}],
@@ -835,13 +856,15 @@ def test_nginx_refuses_what_the_shop_would_refuse_for_its_size(site, path, large
 def test_limits_of_each_place_are_those_of_the_guide():
     """The tests above replace some numbers by small ones. docs/security.md names these."""
     own = {"visitor": 32, "56": 40, "48": 48}
-    buyers = {"buyers": 16, "buyers_48": 24}
+    buyers, passwords = {"buyers": 16, "buyers_48": 24}, {"password": 4, "password_48": 6}
     expected = [
         {**own, "large": 128, "large_visitor": 4, "large_48": 8},
         {**own, "large_files": 144, "large_visitor": 4, "large_48": 8},
+        {**own, **passwords, "large": 128, "large_visitor": 4, "large_48": 8},
         {**own, **buyers, "large": 128, "large_visitor": 4, "large_48": 8},
         {"events": 64, "48": 128, "large_events": 512, "large_visitor": 8, "large_48": 16},
         {"files": 256, "files_48": 1024},
+        {**own, **passwords},
         {"large_staff": 48, "large_visitor": 4},
     ]
     lines = SAMPLE.read_text().splitlines()

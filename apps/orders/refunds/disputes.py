@@ -16,6 +16,7 @@ from django.utils import timezone
 from apps.classroom.access import Cause, pause_access, resume_access
 from apps.core.money import format_euros, to_euros
 from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.disputed_credit import disputed_credit_cents
 from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Dispute, Order, Payment, Refund
@@ -185,7 +186,13 @@ def _paid_with_money_of(order: Order, *, get: Callable[[int], Order] = locked_or
 
 
 def _stands_with_disputed_money(order: Order) -> bool:
-    """Whether this stands with money of another order that is in dispute, or was lost."""
+    """Whether this stands with money of another order that is in dispute, or was lost.
+
+    The credit of an exchange may be of another student: the buyer of the old order has corrected
+    its address.
+    """
+    if disputed_credit_cents(order):
+        return True
     of_student = Q(student=order.student_id) | Q(gift__recipient=order.student_id)
     disputed = Order.objects.filter(of_student, disputed_at__isnull=False).exclude(pk=order.pk)
     return any(order in _paid_with_money_of(other, get=_unlocked) for other in disputed)

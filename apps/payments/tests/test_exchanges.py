@@ -3,6 +3,7 @@
 from datetime import timedelta
 from decimal import Decimal
 from itertools import count
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -24,6 +25,7 @@ from apps.orders.by_staff.approve import approve_order
 from apps.orders.by_staff.change import cancel_order
 from apps.orders.by_staff.create import OrderRefused
 from apps.orders.by_staff.exchange import ExchangeRequest, exchange_line, price_exchange
+from apps.orders.email_correction import correction_url, use_correction
 from apps.orders.models import OrderLine, ReferralReward, Refund, StaffOrder
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.refunds.effects import RefundRequest
@@ -566,6 +568,25 @@ def test_order_opens_again_only_once_all_the_money_behind_it_is_won(api, sandbox
     decided(sandbox, oldest, "won")
     work()
     assert open_subjects() == ["Química"]
+
+
+def test_order_stays_paused_for_money_of_an_order_whose_address_was_corrected(
+    api, sandbox, work, clerk
+):
+    """The correction moves the old order to another student while the new one waits."""
+    order = buy(api, sandbox)
+    dear = make_subject("Historia", "300.00")
+    new = exchange(wanted(order, dear), clerk)
+    link = urlsplit(correction_url(order, "otra@example.com"))
+    assert use_correction(parse_qs(link.query)["enlace"][0])
+    pay(api, sandbox, new, dear, "102.60")
+    work()
+    order.refresh_from_db()
+    assert order.student != new.student
+    disputed(sandbox, order)
+    decided(sandbox, disputed(sandbox, new), "won")
+    work()
+    assert open_subjects() == []
 
 
 def read(response):
