@@ -198,6 +198,20 @@ def test_visitor_with_a_session_neither_gets_nor_leaves_a_kept_page(site, port, 
     assert b"of a session" not in stays
 
 
+@pytest.mark.parametrize("path", ["/static/site.css", "/imagenes/logo.webp"])
+def test_kept_file_is_for_everybody(site, port, tmp_path, path):
+    """Whoever is signed in does without the places that strangers may take."""
+    with running_shop(port) as shop:
+        get(site, path, Cookie="__Host-sessionid=x", Accept="image/webp")
+        get(site, path)
+        assert shop.asked[path] == 1
+        for other in ("?x=1", "?"):
+            get(site, path + other)
+    away = [get(site, path, Cookie="__Host-sessionid=y"), get(site, f"{path}?x=1")]
+
+    assert [answer.status_code for answer in away] == [200, 503]
+
+
 def test_cookie_that_is_no_session_changes_nothing(site, port):
     with running_shop(port) as shop:
         get(site)

@@ -21,7 +21,7 @@ from apps.payments.api import StripeWebhook
 from tests.helpers.commands import make_certificate
 from tests.helpers.nginx import running, running_nginx
 from tools.dev.processes import free_port
-from tools.drill.proxy import SAMPLE, nginx, proxy_command, upstreams
+from tools.drill.proxy import SAMPLE, UPSTREAMS, nginx, proxy_command, upstreams
 from tools.stripe_sandbox.testing import wait_until
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -483,8 +483,8 @@ def test_address_of_a_file_takes_no_body(site, path, length):
 
 
 def test_files_that_a_visitor_does_not_read_take_little_memory(shop, tmp_path):
-    """Over HTTP/2 one visitor can have 256 under way, each of up to half a megabyte."""
-    most, streams, each_kb = 256, 32, 128
+    """Over HTTP/2 one visitor can have 192 under way, each of up to half a megabyte."""
+    most, streams, each_kb = 192, 32, 128
     with over_http_2(shop, tmp_path) as port:
         wait_until(lambda: workers_of_nginx(tmp_path) != [])
         [worker] = workers_of_nginx(tmp_path)
@@ -535,7 +535,7 @@ def test_networks_of_a_48_have_a_number_of_files_and_events_under_way(shop, tmp_
     assert command is not None
     configuration = tmp_path / "nginx" / "nginx.conf"
     sample = SAMPLE.read_text()
-    for limit in ("academia_files_48 1024;", "academia_48 128;"):
+    for limit in ("academia_files_48 224;", "academia_48 128;"):
         assert limit in sample
         sample = sample.replace(limit, f"{limit.split()[0]} 2;")
     fewer = tmp_path / "fewer.conf"
@@ -853,6 +853,35 @@ def test_nginx_refuses_what_the_shop_would_refuse_for_its_size(site, path, large
         assert "demasiado grande" in refused.content.decode()
 
 
+def number(pattern: str, text: str) -> int:
+    return int(re.findall(pattern, text)[0])
+
+
+@pytest.mark.parametrize(
+    ("upstream", "limit"),
+    [
+        ("visits", "48"), ("purchases", "buyers_48"), ("files", "files_48"),
+        ("passwords", "password_48"), ("sign_in", "password_48"),
+    ],
+)  # fmt: skip
+def test_no_network_takes_all_that_the_shop_is_asked_at_once(upstream, limit):
+    of_shop = number(
+        rf"upstream academia_{upstream} {{[^}}]*max_conns=(\d+)", UPSTREAMS.read_text()
+    )
+    assert number(rf"limit_conn academia_{limit} (\d+);", SAMPLE.read_text()) < of_shop
+
+
+def test_one_network_leaves_time_of_two_processors_to_others():
+    """By the highest costs of docs/security.md: a page 25 ms, a file 3 ms, an event 3 ms."""
+    rates = SAMPLE.with_name("academia-http.conf").read_text()
+    for suffix in ("", "_48"):
+        milliseconds = sum(
+            cost * number(rf"zone=academia_{zone}{suffix}:10m rate=(\d+)r/s", rates)
+            for zone, cost in (("asking", 25), ("fetching", 3))
+        )
+        assert milliseconds <= 2_000
+
+
 def test_limits_of_each_place_are_those_of_the_guide():
     """The tests above replace some numbers by small ones. docs/security.md names these."""
     own = {"visitor": 32, "56": 40, "48": 48}
@@ -863,7 +892,7 @@ def test_limits_of_each_place_are_those_of_the_guide():
         {**own, **passwords, "large": 128, "large_visitor": 4, "large_48": 8},
         {**own, **buyers, "large": 128, "large_visitor": 4, "large_48": 8},
         {"events": 64, "48": 128, "large_events": 512, "large_visitor": 8, "large_48": 16},
-        {"files": 256, "files_48": 1024},
+        {"files": 192, "files_48": 224},
         {**own, **passwords},
         {"large_staff": 48, "large_visitor": 4},
     ]
