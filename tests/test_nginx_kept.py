@@ -207,6 +207,10 @@ def test_kept_file_is_for_everybody(site, port, tmp_path, path):
         assert shop.asked[path] == 1
         for other in ("?x=1", "?"):
             get(site, path + other)
+        # What has a password or another origin is passed on, and not kept under a key of its own.
+        for name in ("Authorization", "Origin") * 2:
+            get(site, path, **{name: ":0:/x"})
+        assert shop.asked[path] == 5
     away = [get(site, path, Cookie="__Host-sessionid=y"), get(site, f"{path}?x=1")]
 
     assert [answer.status_code for answer in away] == [200, 503]

@@ -871,15 +871,15 @@ def test_no_network_takes_all_that_the_shop_is_asked_at_once(upstream, limit):
     assert number(rf"limit_conn academia_{limit} (\d+);", SAMPLE.read_text()) < of_shop
 
 
-def test_one_network_leaves_time_of_two_processors_to_others():
-    """By the highest costs of docs/security.md: a page 25 ms, a file 3 ms, an event 3 ms."""
+def test_pages_and_files_of_one_network_take_less_than_two_processors():
+    """By docs/security.md: the dearest page without a limit of its own 27 ms, a file 3 ms."""
     rates = SAMPLE.with_name("academia-http.conf").read_text()
     for suffix in ("", "_48"):
         milliseconds = sum(
             cost * number(rf"zone=academia_{zone}{suffix}:10m rate=(\d+)r/s", rates)
-            for zone, cost in (("asking", 25), ("fetching", 3))
+            for zone, cost in (("asking", 27), ("fetching", 3))
         )
-        assert milliseconds <= 2_000
+        assert milliseconds < 2_000
 
 
 def test_limits_of_each_place_are_those_of_the_guide():
