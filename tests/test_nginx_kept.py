@@ -207,7 +207,7 @@ def test_kept_file_is_for_everybody(site, port, tmp_path, path):
         assert shop.asked[path] == 1
         for other in ("?x=1", "?"):
             get(site, path + other)
-        # What has a password or another origin is passed on, and not kept under a key of its own.
+        # A request with a password or another origin is passed on, and its answer is not kept.
         for name in ("Authorization", "Origin") * 2:
             get(site, path, **{name: ":0:/x"})
         assert shop.asked[path] == 5

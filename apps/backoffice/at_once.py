@@ -61,7 +61,8 @@ class Places:
         return self._running[key] < self._most
 
 
-# A web process has 16 threads. The keys are numbers of accounts, but for those of sessions.
+# A web process has 16 threads. The key of a place is the number of an account, or of a session its
+# key.
 PAGES = Places(4, wait_seconds=5)
 # Whoever uses a stolen session up leaves its owner places to end it from another session.
 OWN_STEPS_OF_ACCOUNT = Places(4, wait_seconds=0)

@@ -262,8 +262,9 @@ def _delete_unused(field: PictureField, name: str, pk: Any) -> None:
 
 
 def _pictures_in(deleted: DeletedRow) -> list[tuple[PictureField, str, Any]]:
-    """The pictures of a row in the bin, and of the rows that were deleted with it, as (field, name,
-    number of the row).
+    """The pictures of a row in the bin, and of the rows that were deleted with it.
+
+    Each is its field, its name and the number of the row that had it.
     """
     found = []
     for stored in deleted.data:

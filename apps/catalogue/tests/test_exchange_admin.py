@@ -666,7 +666,7 @@ def test_download_of_very_long_texts_is_refused(client, carla, monkeypatch, endi
 
 
 def test_refused_download_reads_no_further_texts(client, monkeypatch):
-    """It read all texts first: 1.5 GB of 200,000 lessons."""
+    """A download read all texts first: 1.5 GB of 200,000 lessons."""
     make_subject(lessons=5)
     monkeypatch.setattr(writing, "LINES_AT_ONCE", 1)
     read = Mock(wraps=writing._subject_cells)

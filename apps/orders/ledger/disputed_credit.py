@@ -10,11 +10,12 @@ def disputed_credit_cents(order: Order) -> int:
     An exchanged order may have been paid with the credit of an earlier exchange, and so on.
     """
     exchanges = []
-    credited: Order | None = order
-    # An exchange takes one line of one order.
-    while parts := list(Refund.objects.filter(credited_to=credited).select_related("payment")):
+    credited: int | None = order.pk
+    while credited is not None:
+        parts = list(Refund.objects.filter(credited_to=credited).select_related("payment"))
         exchanges.append(parts)
-        credited = parts[0].payment.order
+        # An exchange takes one line of one order.
+        credited = parts[0].payment.order_id if parts else None
     cents = 0
     for parts in reversed(exchanges):
         cents = sum(min(part.amount_cents, _in_dispute(part, cents)) for part in parts)

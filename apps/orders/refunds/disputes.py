@@ -186,7 +186,7 @@ def _paid_with_money_of(order: Order, *, get: Callable[[int], Order] = locked_or
 
 
 def _stands_with_disputed_money(order: Order) -> bool:
-    """Whether this stands with money of another order that is in dispute, or was lost.
+    """Whether the order stands with money of another one that is in dispute, or was lost.
 
     The credit of an exchange may be of another student: the buyer of the old order has corrected
     its address.

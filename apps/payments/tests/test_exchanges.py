@@ -70,10 +70,14 @@ def exchange(request, user):
     return exchange_line(request, seen=(priced.left, priced.price), user=user)
 
 
+def placed_by_link(api, new, subject, total):
+    link = {"recovery_order_id": new.pk, "token": new.auth_token}
+    return api.checkout(checkout_body(whole(subject), total=total, **link))
+
+
 def pay(api, sandbox, new, subject, total):
     """Pay an order by its link, and report the payment twice."""
-    link = {"recovery_order_id": new.pk, "token": new.auth_token}
-    placed = api.checkout(checkout_body(whole(subject), total=total, **link))
+    placed = placed_by_link(api, new, subject, total)
     assert sandbox.confirm(placed["client_secret"]) == ""
     for _ in range(2):
         api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
@@ -248,8 +252,7 @@ def test_payment_of_an_exchange_whose_line_is_gone_is_flagged_and_opens_nothing(
     order = buy(api, sandbox)
     dear = make_subject("Historia", "300.00")
     new = exchange(wanted(order, dear), clerk)
-    link = {"recovery_order_id": new.pk, "token": new.auth_token}
-    placed = api.checkout(checkout_body(whole(dear), total="102.60", **link))
+    placed = placed_by_link(api, new, dear, "102.60")
     payment = order.payments.get().reference
     sandbox.process.control("POST", "refunds", {"payment_intent": payment, "amount": 5000})
     fetch_and_record_refunds(payment)
@@ -484,8 +487,7 @@ def test_money_in_dispute_pays_no_order_after_the_next_one(api, sandbox, work, c
     first = exchange(wanted(order, make_subject("Historia")), clerk)
     dear = make_subject("Química", "300.00")
     waiting = exchange(wanted(first, dear), clerk)
-    link = {"recovery_order_id": waiting.pk, "token": waiting.auth_token}
-    placed = api.checkout(checkout_body(whole(dear), total="102.60", **link))
+    placed = placed_by_link(api, waiting, dear, "102.60")
     made = disputed(sandbox, order)
     if is_lost:
         decided(sandbox, made, "lost")
@@ -760,8 +762,7 @@ def test_refund_in_the_dashboard_and_payment_of_an_exchange_do_not_wait_for_each
     order = buy(api, sandbox)
     dear = make_subject("Historia", "300.00")
     new = exchange(wanted(order, dear), clerk)
-    link = {"recovery_order_id": new.pk, "token": new.auth_token}
-    placed = api.checkout(checkout_body(whole(dear), total="102.60", **link))
+    placed = placed_by_link(api, new, dear, "102.60")
     assert sandbox.confirm(placed["client_secret"]) == ""
     payment = order.payments.get().reference
     sandbox.process.control("POST", "refunds", {"payment_intent": payment, "amount": 5000})
