@@ -58,7 +58,7 @@ class _Request(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = do_GET
+    do_HEAD = do_POST = do_GET
 
     def log_message(self, *args: object) -> None:
         """Log nothing."""
@@ -204,6 +204,7 @@ def test_kept_file_is_for_everybody(site, port, tmp_path, path):
     with running_shop(port) as shop:
         get(site, path, Cookie="__Host-sessionid=x", Accept="image/webp")
         get(site, path)
+        get(site, path, Host="other.example")
         assert shop.asked[path] == 1
         for other in ("?x=1", "?"):
             get(site, path + other)
@@ -261,6 +262,8 @@ def test_answer_of_one_visitor_is_never_kept(site, port, tmp_path, headers, path
         ("/aula", {}, None),
         ("/precios", {"Authorization": "Bearer x"}, None),
         ("/precios", {"Origin": "https://other.example"}, None),
+        ("/precios", {"Origin": ":: x"}, None),
+        ("/precios", {"Authorization": ":0: x"}, None),
         ("/precios", {"Accept": "application/xml"}, None),
         ("/precios", {}, iter([b"abc"])),
         ("/precios", {}, b"abc"),
@@ -459,11 +462,22 @@ def test_plain_address_reaches_the_shop(site, port, path):
         assert status_of(site, path) == 200
 
 
-def status_of(site: str, path: str) -> int:
+@pytest.mark.parametrize("path", ["/static/site.css", "/imagenes/logo.webp"])
+def test_file_is_only_read(site, port, path):
+    with running_shop(port) as shop:
+        shop.headers = {}
+        assert [status_of(site, path, method) for method in ("GET", "HEAD")] == [200, 200]
+        asked = shop.asked[path]
+        others = [status_of(site, path, method) for method in ("POST", "PUT", "DELETE", "X")]
+
+    assert (others, shop.asked[path]) == ([405] * 4, asked)
+
+
+def status_of(site: str, path: str, method: str = "GET") -> int:
     """The status of an address that is asked for as it is written."""
     connection = HTTPConnection(site.partition("://")[2], timeout=10)
     try:
-        connection.request("GET", path)
+        connection.request(method, path)
         return connection.getresponse().status
     finally:
         connection.close()
