@@ -116,6 +116,8 @@ WSGI_APPLICATION = "academy.wsgi.application"
 # No page has a trailing slash; CanonicalPathMiddleware redirects the other way.
 APPEND_SLASH = False
 
+MESSAGE_STORAGE = "apps.core.web.few_messages.FewMessages"
+
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -60,6 +60,8 @@ MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
 DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
 # For each student: the page reads what a dozen tables have about them.
 VISITS = Limit("mi-cuenta", times=300, seconds=600)
+# Of all students of a network: the page costs more than most.
+VISITORS = Limit("mi-cuenta-red", times=1_000, seconds=600)
 # Strangers can type the student's address in any number of carts, each with its consents.
 MOST_SHOWN = 100
 # Lines of the newest orders: each may have MOST_LINES of a cart.
@@ -158,9 +160,25 @@ def login_link(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def counted(view: StudentView) -> StudentView:
+    """Refuse a visit above the limit of the student or of the network."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, student: Student) -> HttpResponse:
+        try:
+            VISITS.count_key(str(student.pk))
+            VISITORS.count(request)
+        except TooManyRequests as refusal:
+            return plain_refusal(refusal)
+        return view(request, student)
+
+    return wrapped
+
+
 @private_form_page
 @require_safe
 @signed_in
+@counted
 def account(request: HttpRequest, student: Student) -> HttpResponse:
     return _account(request, student, OwnDataForm(initial=_own_data(student)))
 
@@ -168,6 +186,7 @@ def account(request: HttpRequest, student: Student) -> HttpResponse:
 @private_form_page
 @require_POST
 @signed_in
+@counted
 def save_own_data(request: HttpRequest, student: Student) -> HttpResponse:
     form = OwnDataForm(request.POST)
     if not form.is_valid():
@@ -198,6 +217,7 @@ def download(request: HttpRequest, student: Student) -> HttpResponse:
 @private_form_page
 @require_POST
 @signed_in
+@counted
 def ask_for_erasure(request: HttpRequest, student: Student) -> HttpResponse:
     request_erasure(student)
     messages.success(request, "Hemos recibido tu petición. Te responderemos en menos de un mes.")
@@ -213,10 +233,6 @@ def leave(request: HttpRequest) -> HttpResponse:
 
 
 def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpResponse:
-    try:
-        VISITS.count_key(str(student.pk))
-    except TooManyRequests as refusal:
-        return plain_refusal(refusal)
     context = {
         "student": student,
         "form": form,

@@ -14,11 +14,14 @@ from apps.classroom.views import VISITS as CLASSROOM_VISITS
 from apps.core.models import LegalText
 from apps.core.privacy import MOST_ROWS, erase_all, preview_erasure
 from apps.core.staff.admin_base import MOST_ROWS as MOST_OF_PAGE
+from apps.core.web.few_messages import MOST as MOST_MESSAGES
+from apps.core.web.throttle import Limit
 from apps.leads.models import Lead
 from apps.leads.withdrawal.models import Withdrawal
 from apps.orders.api import CREDITS
 from apps.orders.by_staff.merge_students import merge_students
 from apps.orders.models import Gift, Order
+from apps.pages import account
 from apps.pages.account import DOWNLOADS, MOST_SHOWN, VISITS
 from apps.students.models import Consent, SignInLink, Student
 from apps.students.services import change_email
@@ -114,10 +117,33 @@ def test_account_pages_of_a_student_are_counted(signed_in, settings):
     settings.RATE_LIMIT_SCALE = 0.02
     most = int(VISITS.times * settings.RATE_LIMIT_SCALE)
     answers = [signed_in.get("/mi-cuenta") for _ in range(most)]
-    answers.append(signed_in.post("/mi-cuenta/datos", {"phone": "wrong"}))
+    forms = ("datos", {"phone": "wrong"}), ("datos", {"phone": "600 222 222"}), ("borrado", {})
+    refused = [signed_in.post(f"/mi-cuenta/{path}", data) for path, data in forms]
 
-    assert [answer.status_code for answer in answers] == [200] * most + [429]
-    assert int(answers[-1]["Retry-After"]) > 0
+    assert [answer.status_code for answer in answers] == [200] * most
+    assert [answer.status_code for answer in refused] == [429] * 3
+    assert int(refused[0]["Retry-After"]) > 0
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_account_pages_of_a_network_are_counted(signed_in, monkeypatch):
+    monkeypatch.setattr(account, "VISITORS", Limit("mi-cuenta-red", times=2, seconds=600))
+    here = [signed_in.get("/mi-cuenta").status_code for _ in range(3)]
+    elsewhere = signed_in.get("/mi-cuenta", REMOTE_ADDR="192.0.2.9")
+
+    assert (here, elsewhere.status_code) == ([200, 200, 429], 200)
+
+
+def test_messages_that_a_browser_collects_are_few(signed_in):
+    """Anybody may send the cookie, also without a session, to pages that show messages."""
+    for _ in range(MOST_MESSAGES + 20):
+        assert signed_in.post("/mi-cuenta/datos", {"phone": "600 222 222"}).status_code == 302
+    stranger = Client()
+    stranger.cookies["messages"] = signed_in.cookies["messages"].value
+    own, page = signed_in.get("/mi-cuenta"), stranger.get("/admin/login/")
+
+    assert 0 < page.text.count("Hemos guardado tus datos.") <= MOST_MESSAGES
+    assert own.text.count("Hemos guardado tus datos.") <= MOST_MESSAGES
 
 
 @time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)

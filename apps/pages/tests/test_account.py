@@ -288,7 +288,7 @@ def test_account_runs_the_same_queries_for_one_order_and_many(
         order.student = ana
         order.save()
     # Two of them count the visit.
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(22):
         signed_in.get("/mi-cuenta")
 
 
