@@ -25,6 +25,9 @@ MONTHS = [
 LEAP_YEAR = 2028
 # Active and not over. Pages name the degrees of each that runs.
 MOST_CAMPAIGNS = 20
+# The universities of a campaign, and its degrees. Pages name the first of them.
+MOST_CHOSEN = 50
+MOST_NAMED = 10
 DAY = [MinValueValidator(1), MaxValueValidator(31)]
 
 
@@ -41,9 +44,11 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
 
 
 def with_scopes(campaigns: "Iterable[Campaign]") -> "list[Campaign]":
-    """Read for which degrees these campaigns are, in at most two queries for all of them."""
+    """Read for which degrees these campaigns are, in a few queries for all of them."""
     rows = list(campaigns)
-    models.prefetch_related_objects(rows, "degrees__university", "universities__degrees")
+    # A page that is not kept waits for this: of 2,000 degrees it needs the numbers.
+    numbers = models.Prefetch("universities__degrees", Degree.objects.only("university_id"))
+    models.prefetch_related_objects(rows, "degrees__university", numbers)
     return rows
 
 
@@ -261,13 +266,15 @@ class Campaign(models.Model):
 
     @property
     def audience(self) -> str:
-        """For whom it is: "la UNED y ADE (UOC)"; empty if it is for all."""
-        if self.degree_ids is None:
-            return ""
+        """For whom it is: "UNED y ADE (UOC)"; empty if it is for all."""
         names = [
             *(one.acronym for one in self.universities.all()),
             *(f"{one.name} ({one.university.acronym})" for one in self.degrees.all()),
         ]
+        if not names:
+            return ""
+        if len(names) > MOST_NAMED + 1:
+            names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED} más"]
         *first, last = names
         return f"{', '.join(first)} y {last}" if first else last
 

@@ -106,11 +106,15 @@ def campaign_for(campaigns: Campaigns, degree_id: int | None) -> CampaignTerms |
 
 def counting(campaigns: Campaigns) -> tuple[CampaignTerms, ...]:
     """The campaigns that are the largest one of some subject's degree."""
-    return tuple(
-        one
-        for one in campaigns
-        if any(campaign_for(campaigns, degree) is one for degree in one.degree_ids or (None,))
-    )
+    found: list[CampaignTerms] = []
+    covered = frozenset[int]()
+    for one in campaigns:
+        if one.degree_ids is None:
+            return (*found, one)
+        if not one.degree_ids <= covered:
+            found.append(one)
+            covered |= one.degree_ids
+    return tuple(found)
 
 
 @dataclass(frozen=True)

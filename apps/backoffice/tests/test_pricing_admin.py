@@ -9,11 +9,11 @@ from django.utils import timezone
 
 from apps.catalogue.models import Lesson, PriceChange
 from apps.pricing import models
-from apps.pricing.models import Campaign, PromoCode
+from apps.pricing.models import Campaign, PromoBatch, PromoCode
 from apps.pricing.reads import campaigns_today
 from apps.students.models import Student
 from tests.helpers.admin import admin_url, make_staff
-from tests.helpers.factories import make_subject
+from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
 
@@ -192,6 +192,36 @@ def test_campaigns_that_are_not_over_have_a_number(client, monkeypatch):
         last_day=None, last_month=None,
     )  # fmt: skip
     assert client.post(admin_url(Campaign, "add"), each_year).status_code == 302
+
+
+@pytest.mark.usefixtures("carla")
+def test_campaign_is_for_a_number_of_degrees_and_names_the_first(client):
+    """A page that shows the campaigns waits for their degrees, and repeats the names."""
+    university = make_university()
+    degrees = [make_degree(university, f"Grado {n}") for n in range(models.MOST_CHOSEN + 1)]
+    chosen = [degree.pk for degree in degrees]
+    page = client.post(admin_url(Campaign, "add"), BLACK_FRIDAY | {"degrees": chosen})
+    assert f"Elige como mucho {models.MOST_CHOSEN}." in page.text
+
+    client.post(admin_url(Campaign, "add"), BLACK_FRIDAY | {"degrees": chosen[1:]})
+    audience = Campaign.objects.get().audience
+    assert (audience.count("Grado"), audience.endswith(" y 40 más")) == (10, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (PromoBatch, "valid_until=x"),
+        (PromoBatch, "degrees=x"),
+        (PromoBatch, "subjects=1,x"),
+        (PromoBatch, f"subjects={'9' * 30}"),
+        (PromoCode, "valid_until=x&valid_from=x"),
+        (Campaign, "degrees=x&first_on=x"),
+    ],
+)
+@pytest.mark.usefixtures("carla")
+def test_address_with_values_that_a_form_refuses_opens_the_form_without_them(client, model, said):
+    assert client.get(f"{admin_url(model, 'add')}?{said}").status_code == 200
 
 
 def test_codes_disclose_no_student_to_staff_who_may_not_see_students(client):

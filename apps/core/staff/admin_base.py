@@ -21,7 +21,7 @@ from django.db.models import (
     Model,
     QuerySet,
 )
-from django.forms import BaseInlineFormSet
+from django.forms import BaseInlineFormSet, Field
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -85,6 +85,14 @@ MOST_EXPORTED = 50_000
 MOST_ASKED_ABOUT = 500
 
 
+def _is_taken(field: Field, value: Any) -> bool:
+    try:
+        field.clean(value)
+    except ValidationError:
+        return False
+    return True
+
+
 class BoundedPaginator(_Paginator):
     """Counts rows up to `MOST_COUNTED`, because PostgreSQL reads every row that it counts."""
 
@@ -141,6 +149,15 @@ class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
         except IntegrityError:
             # Somebody else has just stored such a row. The form finds it now, and says so.
             return super().changeform_view(request, *args, **kwargs)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """What the address says of a new row, without what the form would refuse."""
+        fields = self.get_form(request).base_fields
+        said = super().get_changeform_initial_data(request)
+        return {
+            name: value for name, value in said.items()
+            if name in fields and _is_taken(fields[name], value)
+        }  # fmt: skip
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any

@@ -1,9 +1,10 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -20,7 +21,7 @@ from apps.core.staff.fresh_password import AsksPasswordToChange
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.core.text_links import check_words
 from apps.pricing.campaign_preview import preview_campaign, shown_change
-from apps.pricing.models import Campaign
+from apps.pricing.models import MOST_CHOSEN, Campaign
 
 
 @admin.register(Campaign)
@@ -73,6 +74,8 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
         if db_field.name == "name":
             # Mails of orders and invoices name it.
             field.validators = [*field.validators, check_words]
+        elif db_field.name in self.autocomplete_fields:
+            field.validators = [*field.validators, _check_number]
         return field
 
     @staticmethod
@@ -151,6 +154,11 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
             self.message_user(request, f"En el carrito: {'; '.join(shown)}.", messages.INFO)
         if warning := _warning(campaign):
             self.message_user(request, warning, messages.WARNING)
+
+
+def _check_number(chosen: Sequence[str]) -> None:
+    if len(chosen) > MOST_CHOSEN:
+        raise ValidationError(f"Elige como mucho {MOST_CHOSEN}.")
 
 
 def _warning(campaign: Campaign) -> str:
