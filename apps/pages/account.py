@@ -61,7 +61,7 @@ DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
 # For each student: the page reads what a dozen tables have about them.
 VISITS = Limit("mi-cuenta", times=300, seconds=600)
 # Of all students of a network: the page costs more than most.
-VISITORS = Limit("mi-cuenta-red", times=1_000, seconds=600)
+VISITORS = Limit("mi-cuenta-red", times=3_000, seconds=600)
 # Strangers can type the student's address in any number of carts, each with its consents.
 MOST_SHOWN = 100
 # Lines of the newest orders: each may have MOST_LINES of a cart.

@@ -1,14 +1,16 @@
 from calendar import monthrange
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
+from django.utils.functional import cached_property
 
 from apps.catalogue.models import Degree, Subject, University
 from apps.core.dates import today
@@ -43,13 +45,56 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
         return next((campaign.terms(now.date()) for campaign in self.running(now)), None)
 
 
+class Scope(NamedTuple):
+    """For which subjects a campaign is, by their degrees, and for whom it is in words."""
+
+    # None: all subjects.
+    degree_ids: frozenset[int] | None = None
+    # "UNED y ADE (UOC)"; empty if it is for all.
+    audience: str = ""
+
+
 def with_scopes(campaigns: "Iterable[Campaign]") -> "list[Campaign]":
-    """Read for which degrees these campaigns are, in a few queries for all of them."""
+    """Read the scopes of these campaigns, in three queries for all of them.
+
+    They read values: there may be thousands of degrees, and a page that is not kept waits.
+    """
     rows = list(campaigns)
-    # A page that is not kept waits for this: of 2,000 degrees it needs the numbers.
-    numbers = models.Prefetch("universities__degrees", Degree.objects.only("university_id"))
-    models.prefetch_related_objects(rows, "degrees__university", numbers)
+    universities = _chosen(Campaign.universities, "university", rows, "acronym")
+    degrees = _chosen(Campaign.degrees, "degree", rows, "name", "university__acronym")
+    named = {number for chosen in universities.values() for number, _ in chosen}
+    below = defaultdict[int, list[int]](list)
+    for university, degree in Degree.objects.filter(university__in=named).values_list(
+        "university_id", "pk"
+    ):
+        below[university].append(degree)
+    for row in rows:
+        ids = {number for number, *_ in degrees[row.pk]}
+        ids.update(*(below[number] for number, _ in universities[row.pk]))
+        names = [acronym for _, acronym in universities[row.pk]]
+        names += [f"{name} ({acronym})" for _, name, acronym in degrees[row.pk]]
+        row.scope = Scope(frozenset(ids), _in_words(names)) if names else Scope()
     return rows
+
+
+def _chosen(
+    links: Any, name: str, campaigns: "list[Campaign]", *columns: str
+) -> defaultdict[int, list[Any]]:
+    """The rows that campaigns have chosen, by campaign: each its number and these columns."""
+    rows = links.through.objects.filter(campaign__in=campaigns).order_by(name)
+    chosen = defaultdict[int, list[Any]](list)
+    for campaign, *values in rows.values_list(
+        "campaign_id", f"{name}_id", *(f"{name}__{column}" for column in columns)
+    ):
+        chosen[campaign].append(values)
+    return chosen
+
+
+def _in_words(names: list[str]) -> str:
+    if len(names) > MOST_NAMED + 1:
+        names = [*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} más"]
+    *first, last = names
+    return f"{', '.join(first)} y {last}" if first else last
 
 
 class Campaign(models.Model):
@@ -250,33 +295,17 @@ class Campaign(models.Model):
             audience=self.audience,
         )
 
+    @cached_property
+    def scope(self) -> Scope:
+        return Scope() if self.pk is None else with_scopes([self])[0].scope
+
     @property
     def degree_ids(self) -> frozenset[int] | None:
-        """The degrees that the campaign is for; None if it is for all."""
-        if self.pk is None:
-            return None
-        universities, degrees = self.universities.all(), self.degrees.all()
-        if not universities and not degrees:
-            return None
-        return frozenset(
-            degree.pk
-            for part in (degrees, *(one.degrees.all() for one in universities))
-            for degree in part
-        )
+        return self.scope.degree_ids
 
     @property
     def audience(self) -> str:
-        """For whom it is: "UNED y ADE (UOC)"; empty if it is for all."""
-        names = [
-            *(one.acronym for one in self.universities.all()),
-            *(f"{one.name} ({one.university.acronym})" for one in self.degrees.all()),
-        ]
-        if not names:
-            return ""
-        if len(names) > MOST_NAMED + 1:
-            names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED} más"]
-        *first, last = names
-        return f"{', '.join(first)} y {last}" if first else last
+        return self.scope.audience
 
 
 class PromoBatchQuerySet(models.QuerySet["PromoBatch"]):

@@ -201,18 +201,23 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
             return [], refusal.message
 
     def _erase_all(self, request: HttpRequest, students: list[Student]) -> None:
+        refused, erased = [], []
         for student in students:
             try:
                 erase_all(student.email)
             except CannotErase as refusal:
-                self.message_user(request, f"{student.email}: {refusal.message}", messages.ERROR)
+                refused.append(f"{student.email}: {refusal.message}")
             else:
                 student.refresh_from_db()
                 self.log_change(request, student, "Datos personales borrados")
                 # Name the student by number, because the address has just been erased.
-                self.message_user(
-                    request, f"Borrados los datos del alumno n.º {student.pk}.", messages.SUCCESS
-                )
+                erased.append(str(student.pk))
+        if erased:
+            who = "del alumno n.º" if len(erased) == 1 else "de los alumnos n.º"
+            text = f"Borrados los datos {who} {', '.join(erased)}."
+            self.message_user(request, text, messages.SUCCESS)
+        if refused:
+            self.message_user(request, " ".join(refused), messages.ERROR)
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("students.delete_student")

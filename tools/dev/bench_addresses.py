@@ -242,7 +242,7 @@ CARTS = 220
 SIGNED_IN = (
     Asked(
         "/mi-cuenta",
-        bound="300 in 10 minutes and student, 1,000 of a visitor",
+        bound="300 in 10 minutes and student, 3,000 of a visitor",
         kind=f"signed in, {CARTS} carts",
         is_signed_in=True,
     ),

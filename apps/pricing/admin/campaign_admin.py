@@ -1,11 +1,9 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -21,11 +19,22 @@ from apps.core.staff.fresh_password import AsksPasswordToChange
 from apps.core.staff.offer_limits import OffersWithinLimits
 from apps.core.text_links import check_words
 from apps.pricing.campaign_preview import preview_campaign, shown_change
-from apps.pricing.models import MOST_CHOSEN, Campaign
+from apps.pricing.models import MOST_CHOSEN, Campaign, with_scopes
+
+
+class CampaignForm(forms.ModelForm[Campaign]):
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean()
+        # A campaign with more, stored before there was a bound, can be switched off.
+        for name in {"universities", "degrees"}.intersection(self.changed_data):
+            if len(self.cleaned_data.get(name, ())) > MOST_CHOSEN:
+                self.add_error(name, f"Elige como mucho {MOST_CHOSEN}.")
+        return data
 
 
 @admin.register(Campaign)
 class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, AcademyModelAdmin):
+    form = CampaignForm
     list_display = (
         "name", "off", "dates", "audience", "active", "calculator", "cart", "banner",
         "runs_now",
@@ -74,8 +83,6 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
         if db_field.name == "name":
             # Mails of orders and invoices name it.
             field.validators = [*field.validators, check_words]
-        elif db_field.name in self.autocomplete_fields:
-            field.validators = [*field.validators, _check_number]
         return field
 
     @staticmethod
@@ -99,9 +106,10 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
     def audience(self, campaign: Campaign) -> str:
         return campaign.audience or "Todas"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Campaign]:
-        rows = super().get_queryset(request)
-        return rows.prefetch_related("degrees__university", "universities__degrees")
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        page = super().get_changelist_instance(request)
+        page.result_list = with_scopes(page.result_list)
+        return page
 
     @admin.display(description="en curso", boolean=True)
     def runs_now(self, campaign: Campaign) -> bool:
@@ -154,11 +162,6 @@ class CampaignAdmin(AsksPasswordToChange, OffersWithinLimits, GuardsChanges, Aca
             self.message_user(request, f"En el carrito: {'; '.join(shown)}.", messages.INFO)
         if warning := _warning(campaign):
             self.message_user(request, warning, messages.WARNING)
-
-
-def _check_number(chosen: Sequence[str]) -> None:
-    if len(chosen) > MOST_CHOSEN:
-        raise ValidationError(f"Elige como mucho {MOST_CHOSEN}.")
 
 
 def _warning(campaign: Campaign) -> str:
