@@ -25,9 +25,9 @@ MONTHS = [
     (12, "diciembre"),
 ]  # fmt: skip
 LEAP_YEAR = 2028
-# Active and not over. Pages name the degrees of each that runs.
+# Active and not over. Pages read the degrees of each that runs.
 MOST_CAMPAIGNS = 20
-# The universities of a campaign, and its degrees. Pages name the first of them.
+# The universities that a campaign may choose, and the degrees. Pages name the first of them.
 MOST_CHOSEN = 50
 MOST_NAMED = 10
 DAY = [MinValueValidator(1), MaxValueValidator(31)]
@@ -46,18 +46,18 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
 
 
 class Scope(NamedTuple):
-    """For which subjects a campaign is, by their degrees, and for whom it is in words."""
+    """For which degrees a campaign is, and how pages say it."""
 
-    # None: all subjects.
+    # None: for all.
     degree_ids: frozenset[int] | None = None
     # "UNED y ADE (UOC)"; empty if it is for all.
     audience: str = ""
 
 
 def with_scopes(campaigns: "Iterable[Campaign]") -> "list[Campaign]":
-    """Read the scopes of these campaigns, in three queries for all of them.
+    """Read the scopes of these stored campaigns, in three queries for all of them.
 
-    They read values: there may be thousands of degrees, and a page that is not kept waits.
+    The queries read values instead of rows: there may be thousands of degrees.
     """
     rows = list(campaigns)
     universities = _chosen(Campaign.universities, "university", rows, "acronym")
@@ -297,6 +297,7 @@ class Campaign(models.Model):
 
     @cached_property
     def scope(self) -> Scope:
+        """Read once for this object, which does not see later changes of the choices."""
         return Scope() if self.pk is None else with_scopes([self])[0].scope
 
     @property

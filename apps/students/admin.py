@@ -201,17 +201,23 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
             return [], refusal.message
 
     def _erase_all(self, request: HttpRequest, students: list[Student]) -> None:
-        refused, erased = [], []
-        for student in students:
-            try:
-                erase_all(student.email)
-            except CannotErase as refusal:
-                refused.append(f"{student.email}: {refusal.message}")
-            else:
-                student.refresh_from_db()
-                self.log_change(request, student, "Datos personales borrados")
-                # Name the student by number, because the address has just been erased.
-                erased.append(str(student.pk))
+        refused: list[str] = []
+        erased: list[str] = []
+        try:
+            for student in students:
+                try:
+                    erase_all(student.email)
+                except CannotErase as refusal:
+                    refused.append(f"{student.email}: {refusal.message}")
+                else:
+                    student.refresh_from_db()
+                    self.log_change(request, student, "Datos personales borrados")
+                    # The number, because the address has just been erased.
+                    erased.append(str(student.pk))
+        finally:
+            self._say_erased(request, erased, refused)
+
+    def _say_erased(self, request: HttpRequest, erased: list[str], refused: list[str]) -> None:
         if erased:
             who = "del alumno n.º" if len(erased) == 1 else "de los alumnos n.º"
             text = f"Borrados los datos {who} {', '.join(erased)}."

@@ -177,7 +177,7 @@ def test_campaign_with_impossible_dates_or_name_says_why_it_is_refused(client, c
 
 @pytest.mark.usefixtures("carla")
 def test_campaigns_that_are_not_over_have_a_number(client, monkeypatch):
-    """Pages name the degrees of each that runs."""
+    """Pages read the degrees of each that runs."""
     monkeypatch.setattr(models, "MOST_CAMPAIGNS", 1)
     each_year = BLACK_FRIDAY | {
         "first_on": "", "last_on": "", "first_day": "20", "first_month": "11", "last_day": "30",
@@ -215,7 +215,9 @@ def test_campaign_of_more_degrees_than_one_may_choose_can_be_switched_off(client
     campaign.degrees.set(make_degree() for _ in range(models.MOST_CHOSEN + 1))
     stored = [degree.pk for degree in campaign.degrees.all()]
     answers = {name: value for name, value in BLACK_FRIDAY.items() if name != "active"}
-    client.post(admin_url(Campaign, "change", campaign.pk), answers | {"degrees": stored})
+    page = admin_url(Campaign, "change", campaign.pk)
+    assert client.post(page, BLACK_FRIDAY | {"degrees": stored}).status_code == 200
+    client.post(page, answers | {"degrees": stored})
 
     campaign.refresh_from_db()
     assert (campaign.active, campaign.degrees.count()) == (False, len(stored))

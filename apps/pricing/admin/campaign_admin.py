@@ -26,8 +26,10 @@ class CampaignForm(forms.ModelForm[Campaign]):
     def clean(self) -> dict[str, Any] | None:
         data = super().clean()
         # A campaign with more, stored before there was a bound, can be switched off.
-        for name in {"universities", "degrees"}.intersection(self.changed_data):
-            if len(self.cleaned_data.get(name, ())) > MOST_CHOSEN:
+        is_on = self.cleaned_data.get("active")
+        for name in ("universities", "degrees"):
+            is_bound = is_on or name in self.changed_data
+            if is_bound and len(self.cleaned_data.get(name, ())) > MOST_CHOSEN:
                 self.add_error(name, f"Elige como mucho {MOST_CHOSEN}.")
         return data
 
