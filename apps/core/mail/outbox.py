@@ -29,6 +29,7 @@ from apps.core.mail.delivery import (
 from apps.core.mail.recipient_limits import Origin, may_be_sent
 from apps.core.mail.registry import (
     NoLongerDue,
+    is_link,
     is_registered,
     origin_of,
     render_mail,
@@ -40,6 +41,10 @@ from apps.core.monitoring.purchase_log import log_step
 from apps.core.render_memory import remembering
 
 logger = logging.getLogger(__name__)
+
+# Links that work for a time do not wait behind thousands of other mails, such as invoices that
+# staff send again.
+PRIORITY_OF_LINKS = 10
 
 
 class RecipientChanged(Exception):
@@ -84,7 +89,7 @@ def queue_mail(
         mail.delete()
         raise
     if is_sent:
-        deliver_mail.enqueue(mail_id=mail.pk)
+        _enqueue(mail)
     else:
         Mail.objects.filter(pk=mail.pk).update(status=Mail.Status.WITHHELD)
         mail.status = Mail.Status.WITHHELD
@@ -127,7 +132,7 @@ def _deliver_in_order(mail: Mail) -> None:
             deliver_mail.enqueue(mail_id=pk)
     if first is not mail:
         mail.release()
-        deliver_mail.enqueue(mail_id=mail.pk)
+        _enqueue(mail)
 
 
 def _attempt(mail: Mail) -> bool:
@@ -182,7 +187,7 @@ def _finish(mail: Mail, status: Mail.Status, **fields: Any) -> None:
 
 def _schedule_retry(mail: Mail, error: Exception, *, permanent: bool = False) -> None:
     with transaction.atomic():
-        mail.schedule_retry(error, lambda due_at: _enqueue_at(due_at, mail.pk), permanent=permanent)
+        mail.schedule_retry(error, lambda due_at: _enqueue(mail, due_at), permanent=permanent)
         Mail.objects.filter(pk=mail.pk).update(
             waits_for_server=isinstance(error, ServerUnreachable)
         )
@@ -196,7 +201,7 @@ def retry_mail(mail: Mail, *, even_dropped: bool = False) -> bool:
     states = [Mail.Status.FAILED, Mail.Status.WITHHELD]
     if even_dropped:
         states.append(Mail.Status.DROPPED)
-    return mail.restart(lambda: deliver_mail.enqueue(mail_id=mail.pk), states=states)
+    return mail.restart(lambda: _enqueue(mail), states=states)
 
 
 def discard_mails(mails: QuerySet[Mail]) -> int:
@@ -210,8 +215,9 @@ def requeue_stuck_mails() -> int:
     return Mail.requeue_stuck(deliver_mail, "mail_id")
 
 
-def _enqueue_at(due_at: datetime, mail_id: int) -> None:
-    deliver_mail.using(run_after=due_at).enqueue(mail_id=mail_id)
+def _enqueue(mail: Mail, due_at: datetime | None = None) -> None:
+    priority = PRIORITY_OF_LINKS if is_link(mail.template) else None
+    deliver_mail.using(priority=priority, run_after=due_at).enqueue(mail_id=mail.pk)
 
 
 # The problem of a failed mail whose address was corrected since: what the server said of the former

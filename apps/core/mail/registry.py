@@ -15,7 +15,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.template import Context, Engine
 
 from apps.core.mail.own_words import Words, filled, filled_texts, own_words
-from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.recipient_limits import RESERVES, Origin
 from apps.core.models import Mail, SiteSettings
 
 # A builder turns the ids in `Mail.context` into the template's variables.
@@ -206,6 +206,11 @@ def _without_typed_text(value: Any, left_out: tuple[type[TypedText], ...]) -> An
 
 def is_registered(template: str) -> bool:
     return template in _templates
+
+
+def is_link(template: str) -> bool:
+    """Whether the mail brings a link that somebody waits for, and that works for a time."""
+    return is_registered(template) and _templates[template].origin in RESERVES
 
 
 def registered_mails() -> list[str]:

@@ -3,6 +3,7 @@
 import email
 import email.policy
 import resource
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from smtplib import SMTPServerDisconnected
@@ -122,6 +123,20 @@ def test_the_worker_sends_queued_mails():
     run_worker()
     assert len(django_mail.outbox) == 1
     assert DBTaskResult.objects.get().status == "SUCCESSFUL"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_link_is_sent_before_the_mails_that_wait():
+    """It works for half an hour, and staff may send thousands of invoices again."""
+    queue("one")
+    queue("two")
+    greeting = registry._templates["greeting"]
+    registry._templates["greeting"] = replace(greeting, origin=Origin.SIGN_IN_LINK)
+    queue("link", name="Bruno")
+    registry._templates["greeting"] = greeting
+    run_worker()
+
+    assert [mail.subject for mail in django_mail.outbox] == ["Para Bruno", "Para Ana", "Para Ana"]
 
 
 @pytest.mark.django_db
