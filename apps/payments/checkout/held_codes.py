@@ -2,7 +2,7 @@
 
 Anybody can type somebody else's address beside a friend code, and made-up addresses beside a code
 whose uses are counted. So a payment keeps its friend code for a short time only, and the unpaid
-carts of one network hold a few uses of a code.
+carts of one network, or of one customer, hold a few uses of a code.
 """
 
 from django.conf import settings
@@ -22,8 +22,8 @@ DAY = 24 * 3600
 # the owner of the mailbox.
 PAYING = Mark("friend-code-paying", seconds=TIME_TO_PAY_S)
 TURNS = Limit("friend-code-turns", times=1, seconds=DAY)
-# The unpaid carts of a network that hold a use of a code at the same time: 5, or a tenth of its
-# uses. A campus may have one address, so what is paid does not count.
+# The unpaid carts of a network, or of a customer, that hold a use of a code at the same time: 5, or
+# a tenth of its uses. A campus may have one address, so what is paid does not count.
 FEWEST_HELD, PART_HELD = 5, 10
 HOLDERS = Mark("promo-held", seconds=DAY)
 
@@ -64,8 +64,8 @@ def refuse_held_code(placed: Placed, checkout: Checkout, *, visitor: str) -> Non
     """Raise HeldByNetwork if the order would hold one use too many of a code for its network.
 
     Part of the caller's transaction, which has reserved the use and holds the code's lock.
-    Customers who have shown whose the address is are not counted. `visitor` is the widest of the
-    buyer's networks.
+    Customers who have shown whose the address is count for themselves, wherever they are.
+    `visitor` is the widest of the buyer's networks.
     """
     require_transaction("refuse_held_code")
     code = placed.offer.code
@@ -73,16 +73,16 @@ def refuse_held_code(placed: Placed, checkout: Checkout, *, visitor: str) -> Non
         return
     if code.promo.max_uses is None or not settings.RATE_LIMIT_SCALE:
         return
-    if checkout.buyer_is_known and Order.objects.has_customer(checkout.email):
-        return
+    is_customer = checkout.buyer_is_known and Order.objects.has_customer(checkout.email)
+    holder = email_identity(checkout.email) if is_customer else visitor
     uses = PromoUse.objects.filter(promo_code=code.promo, status=PromoUse.Status.RESERVED)
     others = uses.exclude(order=placed.order).values_list("order", flat=True)
-    network = f"{code.promo.pk}-{digest_of(visitor)}"
-    held = {digest_of(str(order_id)) for order_id in others} & set(HOLDERS.digests(network))
+    holder = f"{code.promo.pk}-{digest_of(holder)}"
+    held = {digest_of(str(order_id)) for order_id in others} & set(HOLDERS.digests(holder))
     most = max(FEWEST_HELD, code.promo.max_uses // PART_HELD) * settings.RATE_LIMIT_SCALE
     if len(held) >= most:
         raise HeldByNetwork
-    HOLDERS.add(network, str(placed.order.pk))
+    HOLDERS.add(holder, str(placed.order.pk))
 
 
 def _mailbox(order: Order) -> str:

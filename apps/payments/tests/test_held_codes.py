@@ -71,6 +71,18 @@ def test_unpaid_carts_of_one_network_hold_few_uses_of_a_counted_code(code, buy, 
     assert buy()[0] == 409
 
 
+def test_customer_holds_few_uses_of_a_counted_code_from_any_network(code, buy, sandbox):
+    for email in ("eva@example.com", "ana@example.com"):
+        make_customer(email)
+    held = [
+        buy(f"192.0.2.{number}", email="eva@example.com", known=True)[0]
+        for number in range(FEWEST_HELD + 1)
+    ]
+    another = buy(email="ana@example.com", known=True)[0]
+
+    assert (held, another) == ([200] * FEWEST_HELD + [409], 200)
+
+
 def test_addresses_of_one_ipv6_network_hold_uses_together(code, buy, sandbox):
     held = [buy(f"2001:db8:1:{number}::1")[0] for number in range(FEWEST_HELD + 1)]
     assert held == [200] * FEWEST_HELD + [409]
