@@ -60,7 +60,7 @@ MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
 DOWNLOADS = Limit("mi-cuenta-descarga", times=5, seconds=3600)
 # For each student: the page reads what a dozen tables have about them.
 VISITS = Limit("mi-cuenta", times=300, seconds=600)
-# Of all students of a visitor. nginx refuses a /48 before it has had its 16 times as many.
+# Of all students of a visitor. For a /48 it is 16 times as many, which nginx refuses earlier.
 VISITORS = Limit("mi-cuenta-red", times=3_000, seconds=600)
 # Strangers can type the student's address in any number of carts, each with its consents.
 MOST_SHOWN = 100

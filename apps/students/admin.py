@@ -210,10 +210,10 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
                 except CannotErase as refusal:
                     refused.append(f"{student.email}: {refusal.message}")
                 else:
-                    student.refresh_from_db()
-                    self.log_change(request, student, "Datos personales borrados")
                     # The number, because the address has just been erased.
                     erased.append(str(student.pk))
+                    student.refresh_from_db()
+                    self.log_change(request, student, "Datos personales borrados")
         finally:
             self._say_erased(request, erased, refused)
 

@@ -125,6 +125,11 @@ def test_the_worker_sends_queued_mails():
     assert DBTaskResult.objects.get().status == "SUCCESSFUL"
 
 
+def test_links_that_somebody_waits_for_are_known():
+    links = {"sign_in_link", "classroom_link", "classroom_confirm", "staff_password_link"}
+    assert {name for name in registry.registered_mails() if registry.is_link(name)} == links
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_link_is_sent_before_the_mails_that_wait():
     """It works for half an hour, and staff may send thousands of invoices again."""

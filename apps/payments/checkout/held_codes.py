@@ -29,11 +29,11 @@ HOLDERS = Mark("promo-held", seconds=DAY)
 
 
 class HeldByNetwork(PromoRefused):
-    """Too many unpaid carts of the visitor's network hold a use of the code."""
+    """Too many unpaid carts of the network, or of the customer, hold a use of the code."""
 
     message = (
-        "Desde tu misma conexión hay ya varias compras sin terminar con este código. Inténtalo de "
-        "nuevo dentro de media hora, o sigue sin él."
+        "Hay ya varias compras sin terminar con este código, tuyas o desde tu misma conexión. "
+        "Inténtalo de nuevo dentro de media hora, o sigue sin él."
     )
 
 
@@ -61,7 +61,7 @@ def may_take_over(order: Order, checkout: Checkout, *, networks: Networks) -> bo
 
 
 def refuse_held_code(placed: Placed, checkout: Checkout, *, visitor: str) -> None:
-    """Raise HeldByNetwork if the order would hold one use too many of a code for its network.
+    """Raise HeldByNetwork if the order's network or customer would hold one use too many of a code.
 
     Part of the caller's transaction, which has reserved the use and holds the code's lock.
     Customers who have shown whose the address is count for themselves, wherever they are.
