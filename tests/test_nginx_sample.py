@@ -475,12 +475,14 @@ def test_large_bodies_of_strangers_keep_out_neither_events_nor_staff(site):
 @pytest.mark.parametrize("path", ["/static/site.css", "/imagenes/a.webp"])
 @LENGTHS
 def test_address_of_a_file_takes_no_body(site, path, length):
-    for method in ("GET", "POST"):
+    # nginx looks at the method before it reads, and at a length before both.
+    of_post = b"405" if "chunked" in length else b"413"
+    for method, status in (("GET", b"413"), ("POST", of_post)):
         with connection(site, "127.0.1.1") as client:
             client.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{length}\r\n\r\n".encode())
             client.sendall(b"5\r\nhello\r\n")
 
-            assert client.recv(12) in {b"HTTP/1.1 405", b"HTTP/1.1 413"}
+            assert client.recv(12) == b"HTTP/1.1 " + status
 
 
 def test_files_that_a_visitor_does_not_read_take_little_memory(shop, tmp_path):

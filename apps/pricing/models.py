@@ -297,7 +297,7 @@ class Campaign(models.Model):
 
     @cached_property
     def scope(self) -> Scope:
-        """Read once for this object, which does not see later changes of the choices."""
+        """The scope as it was when this object first read it."""
         return Scope() if self.pk is None else with_scopes([self])[0].scope
 
     @property

@@ -223,7 +223,7 @@ class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
             text = f"Borrados los datos {who} {', '.join(erased)}."
             self.message_user(request, text, messages.SUCCESS)
         if refused:
-            self.message_user(request, " ".join(refused), messages.ERROR)
+            self.message_user(request, f"Sin borrar: {' '.join(refused)}", messages.ERROR)
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("students.delete_student")

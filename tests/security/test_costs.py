@@ -9,7 +9,7 @@ from tools.dev.bench_addresses import ADDRESSES, MOST_MS
 from tools.dev.processes import ROOT
 
 KNOWN = {"{university}": "uaf-1", "{degree}": "economia-1", "{slug}": "microeconomia-1"}
-# What answers before the shop looks at its addresses: a probe, and files.
+# Paths that are answered before the shop looks at its addresses: a probe, and files.
 BEFORE = {"/readyz", "/static/a{n}.css"}
 MISSING = ("/static/a{n}.css", "/imagenes/a{n}.png")
 
@@ -47,7 +47,7 @@ def test_guide_has_the_cost_of_each_address_and_a_bound_for_those_above_the_limi
 
 
 def test_pages_and_files_of_one_network_take_less_than_two_processors():
-    """Even if it asks for the dearest page without a bound of its own, and for missing files."""
+    """The network asks for the dearest page without a bound of its own, and for missing files."""
     unbounded = {
         name: web + database for name, (web, database, bound) in costs_of_the_guide().items()
         if not bound

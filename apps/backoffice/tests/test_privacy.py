@@ -29,6 +29,7 @@ from apps.leads.models import Attachment, Lead
 from apps.orders import privacy as order_privacy
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.payments.models import ProviderEvent
+from apps.students import admin as student_admin
 from apps.students.models import Consent, SignIn, SignInLink, Student
 from tests.helpers.admin import forget_password, make_staff
 from tests.helpers.factories import make_promo
@@ -310,6 +311,30 @@ def test_erasure_requires_the_permission(order, client):
     asked = {"action": "erase", "_selected_action": [order.student_id], "confirmed": "1"}
     client.post("/admin/students/student/", asked)
     assert Student.objects.filter(email=order.email).exists()
+
+
+def test_erasure_that_breaks_off_says_what_was_erased_and_what_was_refused(
+    admin_client, monkeypatch
+):
+    erased, refused, broken = (
+        Student.objects.create(email=f"{name}@example.com") for name in ("ana", "bea", "carla")
+    )
+
+    def erase(email):
+        if email == refused.email:
+            raise CannotErase("Tiene un pago abierto.")
+        if email == broken.email:
+            raise RuntimeError
+
+    monkeypatch.setattr(student_admin, "erase_all", erase)
+    chosen = [student.pk for student in (erased, refused, broken)]
+    asked = {"action": "erase", "_selected_action": chosen, "confirmed": "1"}
+    admin_client.raise_request_exception = False
+    assert admin_client.post("/admin/students/student/", asked).status_code == 500
+
+    page = admin_client.get("/admin/students/student/").text
+    assert f"Borrados los datos del alumno n.º {erased.pk}." in page
+    assert "Sin borrar: bea@example.com: Tiene un pago abierto." in page
 
 
 def test_erased_student_can_buy_again(order):

@@ -151,7 +151,7 @@ class AcademyModelAdmin(PublicTexts, GuardedLookups, SpanishAdmin):
             return super().changeform_view(request, *args, **kwargs)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What the address says of a new row, without what a field would refuse."""
+        """The values of a new row that the address has, without those that a field would refuse."""
         fields = self.get_form(request).base_fields
         said = super().get_changeform_initial_data(request)
         return {
